@@ -87,6 +87,9 @@ from bobcat.errors import (
     GraphCompileError as GraphCompileError,
 )
 from bobcat.errors import (
+    LedgerError as LedgerError,
+)
+from bobcat.errors import (
     PolicyCompileError as PolicyCompileError,
 )
 from bobcat.errors import (
@@ -100,6 +103,12 @@ from bobcat.errors import (
 )
 from bobcat.errors import (
     StoreWarning as StoreWarning,
+)
+from bobcat.errors import (
+    ToolError as ToolError,
+)
+from bobcat.errors import (
+    UndoError as UndoError,
 )
 from bobcat.executors import (
     Executor as Executor,
@@ -164,6 +173,30 @@ from bobcat.journal.views import (
 from bobcat.journal.views import (
     replay as replay,
 )
+from bobcat.ledger import (
+    Balance as Balance,
+)
+from bobcat.ledger import (
+    Cap as Cap,
+)
+from bobcat.ledger import (
+    Ledger as Ledger,
+)
+from bobcat.ledger import (
+    LedgerAccount as LedgerAccount,
+)
+from bobcat.ledger import (
+    Price as Price,
+)
+from bobcat.ledger import (
+    Prices as Prices,
+)
+from bobcat.ledger import (
+    Reservation as Reservation,
+)
+from bobcat.ledger import (
+    Spending as Spending,
+)
 from bobcat.model.agent import Agent as Agent
 from bobcat.model.constructors import (
     allow as allow,
@@ -197,6 +230,30 @@ from bobcat.model.decision import (
 )
 from bobcat.model.decision import (
     Verdict as Verdict,
+)
+from bobcat.model.deltas import (
+    CallDelta as CallDelta,
+)
+from bobcat.model.deltas import (
+    Delta as Delta,
+)
+from bobcat.model.deltas import (
+    DeltaEvent as DeltaEvent,
+)
+from bobcat.model.deltas import (
+    DeltasLost as DeltasLost,
+)
+from bobcat.model.deltas import (
+    ReplyEnd as ReplyEnd,
+)
+from bobcat.model.deltas import (
+    StreamingAgent as StreamingAgent,
+)
+from bobcat.model.deltas import (
+    TextDelta as TextDelta,
+)
+from bobcat.model.deltas import (
+    ThinkingDelta as ThinkingDelta,
 )
 from bobcat.model.request import Request as Request
 from bobcat.model.request_json import (
@@ -321,6 +378,9 @@ from bobcat.stores import (
 from bobcat.stores import (
     SQLiteStore as SQLiteStore,
 )
+from bobcat.tools.action import Action as Action
+from bobcat.tools.action import current_action as current_action
+from bobcat.tools.action import uses_action as uses_action
 from bobcat.tools.decorator import (
     reconcile as reconcile,
 )
@@ -331,3 +391,12 @@ from bobcat.tools.decorator import (
     tool as tool,
 )
 from bobcat.tools.toolset import ToolSet as ToolSet
+from bobcat.undo import (
+    Recovered as Recovered,
+)
+from bobcat.undo import (
+    Undo as Undo,
+)
+from bobcat.undo import (
+    UndoEntry as UndoEntry,
+)

@@ -15,7 +15,9 @@ OSError
 └── DecisionLogError        a decision log cannot be opened, read or written; carries a code
 RuntimeError
 ├── ActionFailed            an action that a guard started failed, or its outcome is uncertain
-├── IncompleteReply         a model's reply was cut off or withheld; raised by an adapter's `step`
+├── ToolError               a tool refuses a call, or fails for a reason that its caller can correct
+├── IncompleteReply         a model's reply was cut off or withheld; raised by an adapter's `step`; carries a code
+├── LedgerError             a cap has no room for a call, or the ledger cannot be used; carries a code
 ├── StoreError              a store cannot be opened, cannot keep a value, or cannot be reached; carries a code
 ├── McpServerError          an MCP server cannot be started, or does not answer as one
 └── McpToolError            an MCP tool reported a failure
@@ -28,10 +30,13 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from bobcat.diagnostics.model import Diagnostic
+
+IncompleteCode: TypeAlias = Literal["agent_failed", "reply_cut_off", "reply_refused", "unmediated_tool"]
+"""The codes of `IncompleteReply`, all of them of `RunErrorCode`."""
 
 _PACKAGE = __file__.removesuffix("errors.py")
 
@@ -132,8 +137,60 @@ class ActionFailed(RuntimeError):
     """An action that was started and did not succeed: its tool raised, or its outcome is uncertain."""
 
 
+class ToolError(RuntimeError):
+    """A tool refuses a call, or fails for a reason that its caller can correct.
+
+    The text is the whole error that the model sees: no traceback is added. `code` is the cause for programs.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[ToolError], tuple[str, str]]:
+        return type(self), (str(self), self.code)
+
+
+class UndoError(ToolError):
+    """A change cannot be undone, or not be made undoable. `code` is one of those in `docs/how-to/undo.md`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message, code)
+
+    def __reduce__(self) -> tuple[type[UndoError], tuple[str, str]]:
+        return type(self), (self.code, str(self))
+
+
+class LedgerError(RuntimeError):
+    """A cap has no room for a call, or the ledger cannot be used. `code` is one of those in
+    `docs/how-to/limit-spending.md`.
+
+    For a refusal, `cap` is the text of the cap, `unit` is `usd` or `tokens`, and `spent`, `reserved` and `asked` are
+    amounts of it; money is in micro-dollars.
+    """
+
+    def __init__(
+        self, code: str, message: str, *, cap: str = "", unit: str = "", spent: int = 0, reserved: int = 0,
+        asked: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(message)
+        self.code, self.cap, self.unit = code, cap, unit
+        self.spent, self.reserved, self.asked = spent, reserved, asked
+
+    # Any: the state is the attributes.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, str(self)), dict(vars(self))
+
+
 class IncompleteReply(RuntimeError):
-    """An incomplete reply of a model: it was cut off, withheld or refused."""
+    """An incomplete reply of a model: it was cut off, withheld or refused. `code` becomes `RunResult.code`."""
+
+    def __init__(self, message: str, code: IncompleteCode = "agent_failed") -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[IncompleteReply], tuple[str, IncompleteCode]]:
+        return type(self), (str(self), self.code)
 
 
 class McpServerError(RuntimeError):

@@ -20,17 +20,17 @@ Source = tuple[str, str]
 
 
 @click.command("import")
-@click.argument("kind", type=click.Choice(["claude", "gemini", "codex"]))
+@click.argument("kind", type=click.Choice(["claude", "gemini", "codex", "agent-os"]))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option("-o", "--output", metavar="POLICY", type=click.Path(dir_okay=False), help="The policy file to write.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @format_option
 def import_(kind: str, files: tuple[str, ...], output: str | None, *, force: bool, output_format: str) -> None:
-    """Write the permissions of a coding agent as a policy.
+    """Write the permissions of another agent as a policy.
 
-    KIND is `claude` (settings with `permissions`), `gemini` (policies in TOML) or `codex` (files of rules). The policy
-    permits nothing that the source does not. What it cannot say exactly is stricter, and is reported on standard error
-    with its place.
+    KIND is `claude` (settings with `permissions`), `gemini` (policies in TOML), `codex` (files of rules) or `agent-os`
+    (policies of the Agent OS kernel). The policy permits nothing that the source does not. What it cannot say exactly
+    is stricter, and is reported on standard error with its place.
     """
     from bobcat.cli.importers.model import ImportFailed, policy_text
     from bobcat.cli.inputs import decode, read_bytes
@@ -64,7 +64,18 @@ def _codex(sources: Sequence[Source]) -> Imported:
     return import_codex(sources)
 
 
-_READERS: dict[str, Callable[[Sequence[Source]], Imported]] = {"claude": _claude, "gemini": _gemini, "codex": _codex}
+def _agent_os(sources: Sequence[Source]) -> Imported:
+    from bobcat.cli.importers.agent_os import import_agent_os
+
+    return import_agent_os(sources)
+
+
+_READERS: dict[str, Callable[[Sequence[Source]], Imported]] = {
+    "claude": _claude,
+    "gemini": _gemini,
+    "codex": _codex,
+    "agent-os": _agent_os,
+}
 
 
 def _check(text: str) -> None:

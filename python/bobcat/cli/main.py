@@ -49,6 +49,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "grants": ("bobcat.cli.grants", "grants", "List and revoke grants given ahead of time."),
         "runs": ("bobcat.cli.runs", "runs", "Queue, list, show, resume and cancel runs."),
         "worker": ("bobcat.cli.worker", "worker", "Execute queued runs."),
+        "undo": ("bobcat.cli.undo", "undo", "List, show and undo the changes of protected tools."),
+        "spend": ("bobcat.cli.spend", "spend", "Show what runs have spent, and settle reservations."),
         "store": ("bobcat.cli.store_epoch", "store", "Show the epoch of a store, or mark it as restored."),
     },
     "Other": {

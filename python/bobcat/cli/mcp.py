@@ -19,7 +19,7 @@ from bobcat.cli.proxy_servers import DEFAULT_NAME, server_options, servers_of
 from bobcat.text.display import safe_name, safe_text
 
 if TYPE_CHECKING:
-    from bobcat.proxy.pins_file import Pin, Servers
+    from bobcat.adapters.mcp_pins_file import Pin, Servers
     from bobcat.proxy.upstream import Server
 
 
@@ -46,7 +46,7 @@ def accept(
 
     Example: bobcat mcp accept --pins pins.json -- python -m notes_server
     """
-    from bobcat.proxy.pins_file import read_servers, refused_path, write_servers
+    from bobcat.adapters.mcp_pins_file import read_servers, refused_path, write_servers
 
     path = Path(pins)
     names = tuple(each for each in server if "=" not in each)
@@ -88,9 +88,9 @@ Change = tuple[str, str, "Pin | None", "Pin | None"]
 
 
 def _listed(servers: tuple[Server, ...]) -> Servers:
+    from bobcat.adapters.mcp_pins_file import pin
     from bobcat.proxy.listing import list_definitions
     from bobcat.proxy.message import MessageError
-    from bobcat.proxy.pins_file import pin
     from bobcat.proxy.upstream import UpstreamError
 
     try:
@@ -109,7 +109,7 @@ def _only(refused: Servers, names: tuple[str, ...]) -> Servers:
 
 
 def _changes(known: Servers, found: Servers, tools: tuple[str, ...], *, gone: bool) -> Iterator[Change]:
-    from bobcat.proxy.pins_file import DEFINITION
+    from bobcat.adapters.mcp_pins_file import DEFINITION
 
     for name in sorted(found):
         before, after = known.get(name, {}), found[name]
@@ -142,7 +142,7 @@ def _kind(old: Pin | None, new: Pin | None) -> str:
 
 def _parts(old: Pin | None, new: Pin | None) -> list[str]:
     from bobcat.adapters.mcp_pins import changed_parts
-    from bobcat.proxy.pins_file import DEFINITION
+    from bobcat.adapters.mcp_pins_file import DEFINITION
 
     if old is None or new is None:
         return []
@@ -157,7 +157,7 @@ def _difference(old: Pin | None, new: Pin | None) -> Iterator[str]:
 
 
 def _lines(found: Pin | None) -> list[str]:
-    from bobcat.proxy.pins_file import DEFINITION
+    from bobcat.adapters.mcp_pins_file import DEFINITION
 
     text = None if found is None else found.get(DEFINITION)
     if text is None:

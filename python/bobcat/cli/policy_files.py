@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ENDINGS = (".yaml", ".yml")
-_KEY = re.compile(r"""^(?:\{\s*)?["']?(rules|predicates|defaults|apiVersion)["']?\s*:""", re.MULTILINE)
+_KEY = re.compile(r"""^(?:\{\s*)?["']?(rules|capabilities|predicates|defaults|apiVersion)["']?\s*:""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +54,4 @@ def _problem(text: str) -> str | None:
     keys = {found[1] for found in _KEY.finditer(text.removeprefix("\ufeff"))}
     if "apiVersion" in keys:
         return "its `apiVersion` marks a Kubernetes manifest"
-    return None if keys else "it has none of the keys `rules`, `predicates` and `defaults`"
+    return None if keys else "it has none of the keys `rules`, `capabilities`, `predicates` and `defaults`"

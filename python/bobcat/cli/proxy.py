@@ -94,11 +94,11 @@ def _settings(
     policy: Policy, servers: tuple[Server, ...], *, log: str | None, store_url: str | None, principal: str,
     environment: str, redact: tuple[str, ...], pins: str | None, pin_new: bool, approvals: Any, approver: str | None,
 ) -> tuple[Settings, Guard]:  # fmt: skip
+    from bobcat.adapters.mcp_pins_file import PinsFile
     from bobcat.approvals import auto_deny
     from bobcat.guard import Guard
     from bobcat.proxy.calls import Gate
     from bobcat.proxy.catalog import Rules
-    from bobcat.proxy.pins_file import PinsFile
     from bobcat.proxy.session import Settings
 
     if pin_new and pins is None:

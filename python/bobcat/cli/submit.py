@@ -44,11 +44,21 @@ def submit(source: PolicySource, *, output_format: str, **given: Any) -> int:  #
     Example: bobcat submit policy.yaml --tools tools:TOOLS --tool fs.read --args '{"path": "a"}' --log decisions.db
     """
     args, policy = _arguments(given.pop("args_json")), opened(source)
-    outcome = asyncio.run(_submitted(policy, load_tool_functions(given.pop("tools")), args, **given))
+    outcome = asyncio.run(submitted(policy, load_tool_functions(given.pop("tools")), args, **given))
+    show_outcome(outcome, output_format)
+    return exit_code(outcome)
+
+
+def show_outcome(outcome: Outcome, output_format: str) -> None:
+    """Print an outcome."""
     if output_format == "json":
         write_json(outcome.to_json())
     else:
         _show(outcome)
+
+
+def exit_code(outcome: Outcome) -> int:
+    """Return the exit code of an outcome."""
     if outcome.code == "log_failed" or outcome.log_error is not None:
         return UNREADABLE
     return 0 if outcome.ok else FINDINGS if outcome.status in _FAILED else NOT_ALLOWED
@@ -66,10 +76,11 @@ def opened(source: PolicySource) -> Policy:
         raise click.exceptions.Exit(UNREADABLE) from shown
 
 
-async def _submitted(
-    policy: Policy, tools: Any, args: dict[str, Any], *, tool: str, key: str | None, log: str | None,
-    store_url: str | None, principal: str, environment: str, redact: tuple[str, ...],
+async def submitted(
+    policy: Policy, tools: Any, args: dict[str, Any], *, tool: str, principal: str, environment: str,
+    log: str | None, key: str | None = None, store_url: str | None = None, redact: tuple[str, ...] = (),
 ) -> Outcome:  # fmt: skip
+    """Submit one call to a guard. Raises `InputError` for a log or a store that cannot be used."""
     from bobcat.errors import StoreError
     from bobcat.guard import Guard
 

@@ -8,10 +8,11 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
+from bobcat.errors import ToolError
 from bobcat.executors.base import Executor
 from bobcat.model.decision import ActionRequest
 from bobcat.model.run import ActionResult, ToolDef, UncertainResult
-from bobcat.text.json_text import format_exception
+from bobcat.text.json_text import format_exception, safe_str
 
 TRACEBACK_CHARS = 500
 """Length of a failing tool's traceback in the error text, taken from its end."""
@@ -69,7 +70,12 @@ def late_text(tool: ToolDef, timeout_seconds: float | None) -> str:
 
 
 def failure_text(error: BaseException) -> str:
-    """The error text of a tool that raised: the exception, and the end of its traceback from the tool's own frame."""
+    """The error text of a tool that raised: the exception, and the end of its traceback from the tool's own frame.
+
+    A `ToolError` is its text.
+    """
+    if isinstance(error, ToolError):
+        return safe_str(error)
     try:
         frames = error.__traceback__.tb_next if error.__traceback__ else None  # without the executor's frames
         trace = "".join(traceback.format_exception(type(error), error, frames))

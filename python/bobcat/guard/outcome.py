@@ -35,7 +35,7 @@ class Outcome:
     every status but `ok`, for people; `code` is the cause for programs, where there is one. `approvals` are the ids of
     open approvals. `replayed`: an earlier submission with the same key, or before a restart, had this outcome; its
     value is the JSON form of the tool's. `log_error`: the outcome could not be written to the log, which shows the
-    record as uncertain.
+    record as uncertain. `opened` are the facts that a tool recorded about what it really opened: an inode, an address.
     """
 
     status: Status
@@ -52,6 +52,7 @@ class Outcome:
     duration_ms: int = 0
     replayed: bool = field(default=False, compare=False)
     log_error: str | None = field(default=None, compare=False)
+    opened: Mapping[str, Any] = field(default_factory=FrozenDict, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -71,6 +72,7 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as JSON values. A value without a JSON form is its `str`."""
+        opened = {"opened": json.loads(json_text(self.opened))} if self.opened else {}
         return {
             "status": self.status,
             "record_id": self.record_id,
@@ -84,6 +86,7 @@ class Outcome:
             "matched_rules": list(self.matched_rules),
             "approvals": list(self.approvals),
             "duration_ms": self.duration_ms,
+            **opened,
         }
 
 
@@ -105,4 +108,5 @@ def outcome_from_json(data: Mapping[str, Any]) -> Outcome:
         tuple(data["approvals"]),
         data["duration_ms"],
         replayed=True,
+        opened=FrozenDict(data.get("opened", {})),
     )

@@ -89,10 +89,20 @@ class Recorder:
         data = outcome.to_json()
         names = ("status", "error", "code", "value", "approvals", "duration_ms")
         body = {name: data[name] for name in names if data[name] not in (None, "", [])}
+        if outcome.opened:
+            body["opened"] = self._redacted_requests(data["opened"])
         if self._written is None:
             decided = {name: data[name] for name in ("verdict", "reason", "matched_rules")}
             body = {**self._about, "args": data["args"], **decided, **body}
         return body
+
+    def _redacted_requests(self, opened: dict[str, Any]) -> dict[str, Any]:
+        """The facts, with redacted arguments of the further requests that the action made."""
+        judged = opened.get("judged")
+        if self._redaction is None or not isinstance(judged, list):
+            return opened
+        paths, key = self._redaction
+        return {**opened, "judged": [redact(each, paths, key) for each in judged if isinstance(each, dict)]}
 
     async def _append(self, kind: str, body: Body, *, final: bool = False) -> str | None:
         # A thread: a log that waits for its disk or its server must not stop the event loop.

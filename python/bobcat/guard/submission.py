@@ -13,6 +13,7 @@ import msgspec
 from bobcat.guard.outcome import Outcome, Status, outcome_from_json
 from bobcat.guard.recorder import Recorder
 from bobcat.model.decision import Verdict
+from bobcat.model.frozen import FrozenDict
 from bobcat.model.run import ActionResult, FinalAnswer, Message, RunResult, ToolCall, UncertainResult
 from bobcat.runtime.audit import UNKNOWN_TOOL
 from bobcat.runtime.commands import AskApproval, Event, Execute, Interrupted
@@ -156,6 +157,7 @@ class _Submission:
         last = None if self.run is None else self.run.last
         if last is not None and last.decision is not None:
             decision = last.decision
+        opened = last.opened if last is not None else FrozenDict()
         return Outcome(
             status,
             self.record_id,
@@ -164,6 +166,7 @@ class _Submission:
             verdict=str(decision.verdict),
             reason=decision.reason or "",
             matched_rules=tuple(decision.matched_rules),
+            opened=opened,
             **fields,
         )
 

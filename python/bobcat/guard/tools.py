@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from bobcat.model.run import INPUT_SCHEMA, ToolDef
+from bobcat.tools.action import is_marked, uses_action
 from bobcat.tools.decorator import definition_of, tool
 from bobcat.tools.function_schema import with_input_schema
 from bobcat.tools.signature import supplied_parameters
@@ -70,6 +71,8 @@ def executed_by(run: Function | ToolDef, name: str, known: ToolDef | None) -> To
     async def call(**arguments: Any) -> Any:
         return await execute(**arguments)
 
+    if is_marked(run):
+        uses_action(call)
     if known is None:
         schema = getattr(run, INPUT_SCHEMA, None)
         return tool_of(call if schema is None else with_input_schema(call, schema), name=name)
@@ -78,6 +81,8 @@ def executed_by(run: Function | ToolDef, name: str, known: ToolDef | None) -> To
 
 def _async_form(fn: Function) -> Function:
     form = _wrapped(fn)
+    if is_marked(fn):
+        uses_action(form)
     schema = getattr(fn, INPUT_SCHEMA, None)
     return form if schema is None else with_input_schema(form, schema)
 

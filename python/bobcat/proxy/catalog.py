@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from bobcat.adapters.mcp_pins_file import PinsFile, pin
 from bobcat.bundle import Policy
 from bobcat.model.decision import Principal, ToolMetadata
 from bobcat.model.frozen import FrozenDict
@@ -16,7 +17,6 @@ from bobcat.model.request import Request
 from bobcat.model.run import ToolDef
 from bobcat.proxy.message import Message, MessageError, items, members, raw, strict
 from bobcat.proxy.notes import note
-from bobcat.proxy.pins_file import PinsFile, pin
 from bobcat.proxy.upstream import Server, UpstreamError
 from bobcat.proxy.visibility import may_permit
 from bobcat.text.display import safe_text

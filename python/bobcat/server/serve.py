@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bobcat.server.app import create_app
@@ -18,6 +19,12 @@ try:
     import uvicorn
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("a decision server needs `pip install 'bobcat[serve]'`", name=error.name) from error
+
+new_event_loop: Callable[[], asyncio.AbstractEventLoop]
+try:
+    from uvloop import new_event_loop
+except ModuleNotFoundError:  # Windows
+    from asyncio import new_event_loop
 
 DRAIN_SECONDS = 10
 
@@ -49,8 +56,11 @@ def serve(
         lifespan="off",
     )
     bound = None if uds is None else _private_socket(uds)
+    gc.freeze()  # PERF: a full collection walks the loaded modules and stalls every request for milliseconds
+    sockets = None if bound is None else [bound]
     try:
-        asyncio.run(_run(DrainingServer(config), source, reload_seconds, None if bound is None else [bound]))
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(_run(DrainingServer(config), source, reload_seconds, sockets))
     finally:
         if uds is not None:
             Path(uds).unlink(missing_ok=True)

@@ -128,7 +128,7 @@ class RunSpans:
             self._start_step(body, at)
             return
         step = self._step if self._step is not None and self._step.seq == body.get("seq") else None
-        if step is not None:
+        if step is not None and not _is_further(body):
             self._set_args(step, body)
         if kind in ("policy.evaluated", "policy.reevaluated"):
             self._add_decision(step, body, before, at)
@@ -172,7 +172,7 @@ class RunSpans:
         attributes: dict[str, Value] = {"bobcat.verdict": verdict, "bobcat.rules": rules}
         if code:
             attributes["bobcat.code"] = code
-        if step is not None:
+        if step is not None and not _is_further(body):
             step.code = code
             step.span.set_attributes(attributes)
             if text(body, "call_id"):
@@ -234,3 +234,8 @@ class RunSpans:
         """The tool's name, if the run has that tool: any other name is a model's text."""
         name = body.get("tool")
         return clean(name) if isinstance(name, str) and name in self._tools else UNKNOWN
+
+
+def _is_further(body: Body) -> bool:
+    """True of a decision on a further request of the running action: the step's own decision stays that of the call."""
+    return body.get("during") == "execution"

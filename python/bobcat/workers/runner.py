@@ -55,7 +55,9 @@ FULL_SECONDS = 1.0
 RUNNING: tuple[RunStatus, ...] = ("running",)
 SUSPENDED: tuple[RunStatus, ...] = ("suspended",)
 FAILED: tuple[RunStatus, ...] = ("failed",)
-PASSING: frozenset[RunErrorCode | None] = frozenset(("agent_failed", "agent_timed_out", "store_failed", "sink_failed"))
+PASSING: frozenset[RunErrorCode | None] = frozenset(
+    ("agent_failed", "agent_timed_out", "reply_cut_off", "store_failed", "sink_failed")
+)
 """Codes of transient errors, which a retry may avoid."""
 
 

@@ -95,6 +95,8 @@ def _flow(value: object) -> str:
             return "[" + ", ".join(map(_flow, value)) + "]"
         case bool():
             return "true" if value else "false"
+        case int():
+            return str(value)
         case _:
             raise AssertionError(value)
 

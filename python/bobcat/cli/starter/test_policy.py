@@ -13,40 +13,63 @@ from bobcat.errors import ArgumentError
 
 POLICY = Path(__file__).with_name("policy.yaml")
 
+LOG = ["log", "--oneline", "-n", "20"]
+NOTE = {"content": "x"}
+
 # (tool, arguments, expected verdict, deciding rule)
 CASES: list[tuple[str, dict[str, Any], str, str]] = [
-    ("read_file", {"path": "README.md"}, "allow", "reading-project-text"),
-    ("read_file", {"path": "src/shop/cart.py"}, "allow", "reading-project-text"),
-    ("list_files", {}, "allow", "listing-directories"),
-    ("list_files", {"path": "src"}, "allow", "listing-directories"),
-    ("shell", {"cmd": "git status"}, "allow", "shell-known-commands"),
-    ("write_file", {"path": "notes/today.md", "content": "x"}, "allow", "taking-notes"),
-    ("write_file", {"path": "docs/install.md", "content": "x"}, "approve_required", "documentation-needs-approval"),
-    ("read_file", {"path": ".env"}, "deny", "hidden-and-outside"),
-    ("read_file", {"path": "docs/.env.local"}, "deny", "hidden-and-outside"),
-    ("read_file", {"path": "/etc/shadow"}, "deny", "hidden-and-outside"),
-    ("read_file", {"path": "/proc/self/environ"}, "deny", "hidden-and-outside"),
-    ("read_file", {"path": "docs/../../x.md"}, "deny", "hidden-and-outside"),
-    ("read_file", {"path": "src/secrets.py"}, "deny", "names-of-secrets"),
-    ("read_file", {"path": "policy.yaml"}, "deny", "other-files"),
-    ("list_files", {"path": "build"}, "deny", "other-files"),
-    ("write_file", {"path": "policy.yaml", "content": ""}, "deny", "other-files"),
-    ("write_file", {"path": "policy_tools.py", "content": ""}, "deny", "other-files"),
-    ("write_file", {"path": ".git/hooks/pre-commit", "content": ""}, "deny", "hidden-and-outside"),
-    ("write_file", {"path": "notes/../policy.yaml", "content": ""}, "deny", "hidden-and-outside"),
-    ("write_file", {"path": "src/cart.py", "content": ""}, "deny", "other-files"),
-    ("shell", {"cmd": "rm -rf /"}, "deny", "other-commands"),
-    ("shell", {"cmd": "git status; id"}, "deny", "other-commands"),
-    ("shell", {"cmd": "git log --oneline -n 20 --output=policy.yaml"}, "deny", "other-commands"),
-    ("shell", {"cmd": "git diff --no-index / /etc"}, "deny", "other-commands"),
+    ("fs.read", {"path": "README.md"}, "allow", "read-the-project"),
+    ("fs.read", {"path": "src/shop/cart.py"}, "allow", "read-the-project"),
+    ("fs.read", {"path": "./docs/../src/cart.py"}, "allow", "read-the-project"),
+    ("fs.list", {"path": "."}, "allow", "list-fs.list"),
+    ("fs.stat", {"path": "src/shop"}, "allow", "list-fs.stat"),
+    ("fs.write", {"path": "notes/today.md", **NOTE}, "allow", "write-notes"),
+    ("fs.mkdir", {"path": "notes/2026"}, "allow", "make-directories-of-notes"),
+    ("fs.write", {"path": "docs/install.md", **NOTE}, "approve_required", "change-documentation"),
+    ("fs.read", {"path": ".env"}, "deny", "hidden-files"),
+    ("fs.read", {"path": "docs/.env.local"}, "deny", "hidden-files"),
+    ("fs.read", {"path": "docs/../.env"}, "deny", "hidden-files"),
+    ("fs.list", {"path": ".git"}, "deny", "hidden-files"),
+    ("fs.write", {"path": ".git/hooks/pre-commit", **NOTE}, "deny", "hidden-files"),
+    ("fs.move", {"path": "notes/a.md", "to": ".env"}, "deny", "hidden-files"),
+    ("fs.read", {"path": "src/secrets.py"}, "deny", "names-of-secrets"),
+    ("fs.move", {"path": "notes/a.md", "to": "id_rsa"}, "deny", "names-of-secrets"),
+    ("fs.read", {"path": "/etc/shadow"}, "deny", "absolute-paths"),
+    ("fs.move", {"path": "notes/a.md", "to": "/etc/motd"}, "deny", "absolute-paths"),
+    # Paths that programs read in different ways are no paths to a rule.
+    ("fs.read", {"path": "docs/../../x.md"}, "deny", "<rule_error:hidden-files:undecidable>"),
+    ("fs.read", {"path": "docs/x.md."}, "deny", "<rule_error:hidden-files:undecidable>"),
+    ("fs.read", {"path": "docs/\u2024\u2024/x.md"}, "deny", "<rule_error:hidden-files:undecidable>"),
+    ("fs.read", {"path": "policy.yaml"}, "deny", "other-files"),
+    ("fs.write", {"path": "policy.yaml", **NOTE}, "deny", "other-files"),
+    ("fs.write", {"path": "notes/../policy_tools.py", **NOTE}, "deny", "other-files"),
+    ("fs.write", {"path": "notes/run.sh", **NOTE}, "deny", "other-files"),
+    ("fs.write", {"path": "notes/large.md", "content": "x" * 1_000_001}, "deny", "other-files"),
+    ("fs.write", {"path": "src/cart.py", **NOTE}, "deny", "other-files"),
+    ("fs.delete", {"path": "notes/today.md"}, "deny", "other-files"),
+    ("fs.move", {"path": "notes/a.md", "to": "src/a.py"}, "deny", "other-files"),
 ]
+
+# `proc.run` is a tool on Linux.
+PROGRAMS: list[tuple[str, dict[str, Any], str, str]] = [
+    ("proc.run", {"program": "git", "argv": ["status"]}, "allow", "git-status"),
+    ("proc.run", {"program": "git", "argv": ["status", "--short"]}, "allow", "git-status-short"),
+    ("proc.run", {"program": "git", "argv": LOG}, "allow", "git-log"),
+    ("proc.run", {"program": "git", "argv": [*LOG, "--output=policy.yaml"]}, "deny", "other-programs"),
+    ("proc.run", {"program": "git", "argv": ["-c", "alias.status=!id", "status"]}, "deny", "other-programs"),
+    ("proc.run", {"program": "git", "argv": ["diff", "--no-index", "/", "/etc"]}, "deny", "other-programs"),
+    ("proc.run", {"program": "git", "argv": ["status; id"]}, "deny", "other-programs"),
+    ("proc.run", {"program": "rm", "argv": ["-rf", "/"]}, "deny", "other-programs"),
+]
+if "proc.run" in tools.names():
+    CASES += PROGRAMS
 
 # Calls that a run refuses before any rule: arguments that the tool does not accept, and unknown tools.
 REFUSED: list[tuple[str, dict[str, Any]]] = [
-    ("shell", {"cmd": "git status", "env": {"GIT_DIR": "/tmp"}}),
-    ("write_file", {}),
-    ("read_file", {"path": "README.md", "root": "/etc"}),
-    ("deploy", {"service": "shop"}),
+    ("fs.write", {}),
+    ("fs.read", {"path": "README.md", "root": "/etc"}),
+    ("proc.run", {"program": "git", "argv": ["status"], "cwd": "/"}),
+    ("shell", {"cmd": "git status"}),
 ]
 
 
