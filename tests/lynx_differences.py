@@ -11,7 +11,7 @@ EXTRA_FIELDS = {
     "GraphSpec": ["diagnostics"],
     "GraphResult": ["outcome"],
     "RunResult": ["approvals", "audit_gaps", "traceback", "outcome", "code"],
-    "ToolDef": ["reconcile_fn", "definition", "opaque_args"],
+    "ToolDef": ["reconcile_fn", "definition", "opaque_args", "snapshotter"],
     "ToolMetadata": ["effect"],
 }
 """Fields behind those of lynx-agent. `docs/migrating-from-lynx.md` names each."""

@@ -12,6 +12,7 @@ import io
 import json
 import shlex
 import signal
+import sqlite3
 import sys
 import warnings
 from collections.abc import Callable
@@ -38,6 +39,7 @@ from bobcat import (
     stdout_sink,
     step_record_to_json,
 )
+from bobcat.adapters.mcp_pins_file import pin, write_servers
 from bobcat.approvals import list_grants
 from bobcat.approvals.prompting import Question
 from bobcat.benchmark import Calls, bench
@@ -47,7 +49,6 @@ from bobcat.cli.bench import _show as show_benchmark
 from bobcat.cli.main import main
 from bobcat.decision_log import open_log
 from bobcat.lynx.cli.main import cli as lynx_cli
-from bobcat.proxy.pins_file import pin, write_servers
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores import SQLiteStore
 from bobcat.testing.contract.report import ContractReport, Violation
@@ -342,6 +343,60 @@ def with_store(*args: str, answered: bool = True) -> Screen:
     return screen
 
 
+def undone(*args: str) -> Screen:
+    """A command on an undo store with the text as the target and as the state; `ID` stands for the entry's id."""
+
+    def screen(text: str) -> str:
+        text = text.encode(errors="replace").decode()
+        state = {"text": text}
+
+        @bobcat.tool
+        async def set_text(name: str) -> None:
+            state["text"] = f"other {text}"
+
+        @set_text.snapshot(target="name")
+        async def read(args: Any) -> Any:
+            return state["text"]
+
+        @set_text.undo
+        async def write(kept: Any, args: Any) -> None: ...
+
+        async def act() -> str:
+            async with bobcat.Undo("undo.db") as undo:
+                protected = undo.protect(bobcat.ToolSet.from_functions(set_text))
+                await protected.get("set_text").fn(name=text)
+                return (await undo.entries())[0].id
+
+        id = asyncio.run(act())
+        Path("screen_tools.py").write_text(_UNDO_TOOLS)
+        sys.modules.pop("screen_tools", None)
+        if args[0] == "recover":  # as a process leaves it that has ended
+            with contextlib.closing(sqlite3.connect("undo.db")) as connection, connection:
+                connection.execute("UPDATE bobcat_undo_entries SET state = 'prepared', owner = '', updated = 0")
+        options = () if args[0] == "list" else ("--tools", "screen_tools.py")
+        return command("undo", *(id if a == "ID" else a for a in args), "--store", "undo.db", *options)
+
+    return screen
+
+
+_UNDO_TOOLS = """
+from bobcat import tool
+
+@tool
+async def set_text(name: str) -> None: ...
+
+@set_text.snapshot(target="name")
+async def read(args):
+    return args["name"]
+
+@set_text.undo
+async def write(kept, args):
+    raise RuntimeError(args["name"])
+
+tools = [set_text]
+"""
+
+
 def granted(*args: str) -> Screen:
     """A command on a store that holds a grant with the text in every place; `ID` stands for its id."""
 
@@ -370,6 +425,23 @@ def submitted(text: str, *, tool: str = "pay", to: str | None = None, more: tupl
     )
     args = json.dumps({"to": text if to is None else to})
     return command("submit", policy(text), "--tools", "tools.py", "--tool", tool, "--args", args, *more)
+
+
+def spent(*args: str) -> Screen:
+    """A command on a ledger with the text as the run and as the model."""
+
+    def screen(text: str) -> str:
+        name = text.encode(errors="replace").decode().replace("\0", "0")
+        prices = bobcat.Prices.from_mapping({}, date="2026-10-24", default={"input": 1, "output": 1})
+
+        async def act() -> None:
+            async with bobcat.Ledger("ledger.db", prices=prices) as ledger:
+                await ledger.reserve(model=name, input_tokens=5, run=name)
+
+        asyncio.run(act())
+        return command("spend", "ledger.db", *args)
+
+    return screen
 
 
 def decision_log(*args: str) -> Screen:
@@ -502,6 +574,14 @@ SCREENS: dict[str, Screen] = {
     "bobcat approvals deny": with_store("approvals", "deny", "ID", "--approver", "WHO", "--reason", "TEXT"),
     "bobcat store show": lambda text: command("store", "show", "--store", f"sqlite:///{named(text)}"),
     "bobcat store mark-restored": lambda text: command("store", "mark-restored", "--store", f"file:{named(text)}"),
+    "bobcat undo list": undone("list"),
+    "bobcat undo show": undone("show", "ID"),
+    "bobcat undo apply": undone("apply", "ID"),
+    "bobcat undo apply --force": undone("apply", "ID", "--force"),
+    "bobcat undo recover": undone("recover"),
+    "bobcat spend": spent("--by", "run"),
+    "bobcat spend --unsettled": spent("--unsettled"),
+    "bobcat spend --release": lambda text: spent("--release", named(text))(text),
     "bobcat runs list": with_store("runs", "list"),
     "bobcat runs show": with_store("runs", "show", "RUN"),
     "bobcat runs show --format json": with_store("runs", "show", "RUN", "--format", "json"),

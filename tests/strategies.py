@@ -223,7 +223,7 @@ def _one_test(draw: st.DrawFn, ops: list[str], depth: int) -> Any:
 def nested(op: str, depth: int = 0) -> st.SearchStrategy[Any]:
     """The operand of a nesting operator."""
     match op:
-        case "length":
+        case "length" | "byte_length":
             items = st.one_of(_counted_tests(), _one_test(["eq", "gt", "le"], depth))
         case "lower":
             items = _one_test(_LOWERED, depth)

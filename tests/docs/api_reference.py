@@ -22,10 +22,14 @@ GROUPS = {
     "Decisions": "evaluate evaluate_many evaluate_json explain Explanation Decision Verdict decide_again",
     "Requests": "Request ActionRequest ExecutionContext Principal ToolMetadata request_from_json request_to_json "
     "bind_request",
-    "Tools": "tool shadow reconcile ToolSet ToolDef Reconciled Happened NotHappened Unknown",
+    "Tools": "tool shadow reconcile ToolSet ToolDef Reconciled Happened NotHappened Unknown "
+    "Action current_action uses_action",
     "Runs": "run_agent Durable RunResult RunOutcome RunErrorCode Budget CancelToken CancelSignal Cancelled Agent "
     "AgentAction ToolCall FinalAnswer Message Usage ActionResult mediate",
+    "Deltas": "StreamingAgent TextDelta ThinkingDelta CallDelta ReplyEnd DeltasLost Delta DeltaEvent",
     "Guard": "Guard Outcome",
+    "Undo": "Undo UndoEntry Recovered",
+    "Ledger": "Ledger Cap Price Prices LedgerAccount Reservation Balance Spending",
     "Executors": "Executor inline_executor subprocess_executor route_executor",
     "Approvals": "ApprovalHandler ApprovalRequest ApprovalDecision auto_approve auto_deny all_approve "
     "callback_approval cli_prompt_approval durable_approvals Approvals Allowlist ConfirmationGate "
@@ -35,7 +39,8 @@ GROUPS = {
     "step_record_from_json step_record_to_json idempotency_key replay RunView StepView",
     "Graphs": "run_graph GraphNode GraphResult NodeOutcome Router compile_graph load_graph_file GraphSpec",
     "Errors and diagnostics": "PolicyCompileError GraphCompileError BundleError RequestError StoreError AuditError "
-    "ApprovalError ActionBlocked DuplicateRecord PolicyWarning StoreWarning Diagnostic Severity Span",
+    "ApprovalError ActionBlocked ToolError UndoError LedgerError DuplicateRecord PolicyWarning StoreWarning Diagnostic "
+    "Severity Span",
     "Package": "__version__",
 }
 
@@ -48,6 +53,8 @@ The public names of `bobcat`: signature, first paragraph of the docstring, and t
 _NOTES = {
     "__version__": "The version of the package.",
     "AgentAction": "What an agent's `step` may return.",
+    "Delta": "The deltas that an agent yields: `TextDelta`, `ThinkingDelta` or `CallDelta`.",
+    "DeltaEvent": "The events that `on_delta` receives: a `Delta`, a `ReplyEnd` or a `DeltasLost`.",
     "RunOutcome": f"Outcome of a run, as text: {', '.join(get_args(bobcat.RunOutcome))}.",
     "RunErrorCode": f"Cause of a run's end, as text: {', '.join(get_args(bobcat.RunErrorCode))}.",
     "PolicyBundle": "Older name of `Policy`.",

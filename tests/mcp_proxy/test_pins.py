@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bobcat.proxy.pins_file import PinsFile, pin, read_servers
+from bobcat.adapters.mcp_pins_file import PinsFile, pin, read_servers
 from mcp_proxy.raw_client import ADAPTERS, ALL, RawClient, proxied, python, text
 
 SEND: dict[str, Any] = {

@@ -109,6 +109,41 @@ def shell(text: str) -> list[dict[str, Any]]:
     return found
 
 
+PURE = {"count", "max"}
+OPAQUE = {"vacuum", "copy", "alter"}
+
+
+def sql(text: str) -> dict[str, Any]:
+    """One statement, as far as the cases need it: names without quotes, texts without comments."""
+    plain = re.sub(r"'[^'\\\\]*'", "'x'", text.strip().removesuffix(";")).lower()
+    traps = r"[`\[#$;\\]|--|/\*|(from|join) 'x'|\bin (?!\()|\bwindow,"
+    if re.search(traps, plain):
+        raise undecidable()
+    first = re.match(r"[\s(]*(\w*)", plain)[1]  # type: ignore[index]  # it matches every text
+    if first not in OPAQUE | {"select", "with", "insert", "update", "delete", "drop", "explain"}:
+        raise undecidable()
+    words = re.findall(r"\w+", plain)
+    kinds = [kind for kind in ("insert", "update", "delete", "drop", *sorted(OPAQUE)) if kind in words]
+    kinds += ["create"] if re.search(r"select \S+ into ", plain) else []
+    ctes = set(re.findall(r"(?:with|,) (\w+) as \(", plain))
+    tables = re.findall(r"(?:from|join|update(?! set)|into|table) ([a-z.]+)", plain)
+    tables += re.findall(r"from [a-z.]+, ([a-z.]+)", plain)
+    functions = re.findall(r"\b(?!(?:in|as|values|from|where|conflict|union|select)\b)([a-z]+) ?\(", plain)
+    names: dict[str, Any] = {
+        "tables": sorted(set(tables) - ctes),
+        "functions": functions,
+        "function_names": functions,
+    }
+    if first in OPAQUE:
+        names = dict.fromkeys(names, Uncertain())
+    return {
+        "kind": (kinds or ["select"])[0] if len(kinds) < 2 else Uncertain(),
+        "kinds": kinds or ["select"],
+        "is_read_only": not kinds and set(functions) <= PURE,
+        **names,
+    }
+
+
 def derive(facet: str, text: str) -> Any:
     return {
         "url": url,
@@ -119,6 +154,7 @@ def derive(facet: str, text: str) -> Any:
         "semver": semver,
         "json": document,
         "shell": shell,
+        "sql": sql,
     }[facet](text)
 
 
@@ -144,7 +180,8 @@ def within(value: Any, ranges: list[str]) -> bool:
     if isinstance(value, Host):
         return any(value == one or value.endswith("." + one) for one in ranges)
     if isinstance(value, Path):
-        comparable = [one for one in ranges if one.startswith("/") == value.startswith("/")]
+        normal = [path(one) for one in ranges]
+        comparable = [one for one in normal if one.startswith("/") == value.startswith("/")]
         if any(one in ("/", ".", value) or value.startswith(one + "/") for one in comparable):
             return True
         if len(comparable) < len(ranges):

@@ -28,6 +28,7 @@ from pattern_grammar import pattern, soup, texts
 from pyrules.calls import request as call
 from pyrules.rules import corpus
 from shell.command_lines import Lines
+from sql.statements import Statements
 
 ROOT = Path(__file__).parents[2]
 RANDOM_FUNCTIONS = 300
@@ -110,6 +111,7 @@ def inputs() -> Iterator[tuple[str, bytes]]:
         yield "parse_pattern", text.encode()
         yield "search_patterns", f"{text}\0{subject}".encode("utf-8", "replace")
     yield from (("parse_shell", Lines(seed).line().encode()) for seed in range(COMMAND_LINES))
+    yield from (("parse_sql", Statements(seed, lite=False).statement().encode()) for seed in range(COMMAND_LINES))
     yield from (("read_scalars", text.encode()) for text in SCALARS)
 
 

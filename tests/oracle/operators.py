@@ -177,7 +177,7 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
         operand = [facets.semver(item) for item in operand] if isinstance(operand, list) else facets.semver(operand)
         return truth(_of_versions(value, op, operand))
     match op:
-        case "url" | "ip" | "cidr" | "path" | "email" | "semver" | "json" | "shell":
+        case "url" | "ip" | "cidr" | "path" | "email" | "semver" | "json" | "shell" | "sql":
             try:
                 seen = checked(value)
                 if not isinstance(seen, str):
@@ -192,13 +192,13 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
             return _attempt(lambda: facets.within(value, operand if isinstance(operand, list) else [operand]))
         case "starts_with" | "ends_with":
             return _attempt(lambda: affix(value, op, operand))
-        case "length" | "lower":
+        case "length" | "byte_length" | "lower":
             try:
-                made = length(value) if op == "length" else lower(value)
+                made = {"length": length, "byte_length": byte_length, "lower": lower}[op](value)
             except CannotEvaluate as failure:
                 return Truth(Kind.ERROR, failure.code)
             return _every(made, operand, at, each)
-        case "any" | "all" | "none":
+        case "any" | "all" | "none" | "first":
             return _elements(value, op, operand, at)
         case "eq":
             return _attempt(lambda: equals(value, operand))
@@ -305,6 +305,14 @@ def length(value: Any) -> int:
     raise CannotEvaluate("wrong_type")
 
 
+def byte_length(value: Any) -> int:
+    """Bytes of a string in UTF-8."""
+    seen = checked(value)
+    if type_name(seen) != "string":
+        raise CannotEvaluate("wrong_type")
+    return len(seen.encode())
+
+
 def _is_empty(value: Any) -> bool:
     kind = type_name(checked(value))
     return kind == "null" or (kind in ("string", "list", "mapping") and length(value) == 0)
@@ -328,8 +336,10 @@ def _elements(value: Any, op: str, tests: list[Test], at: At) -> Truth:
         return Truth(Kind.ERROR, failure.code)
     if type_name(seen) != "list":
         return Truth(Kind.ERROR, "wrong_type")
-    outcomes = [_every(element, tests, at, True) for element in seen]
+    outcomes = [_every(element, tests, at, True) for element in (seen[:1] if op == "first" else seen)]
     match op:
+        case "first":
+            return outcomes[0] if outcomes else truth(False)
         case "any":
             return any_of(outcomes)
         case "all":

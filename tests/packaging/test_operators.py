@@ -24,6 +24,8 @@ OTHER_LANGUAGES = (
     "python/bobcat/ir/pretty_code.py",
     "rust/core/src/pyfn/",
     "rust/core/src/facets/shell/",  # words of the shell
+    "rust/core/src/facets/sql/",  # words of SQL
+    "python/bobcat/providers/database/",  # words of SQL
     "rust/core/src/ir/function_leaf.rs",
     "rust/core/src/regex/",
     "python/bobcat/lint/pattern_syntax.py",
@@ -35,6 +37,9 @@ NAMED: dict[str, str] = {
     "python/bobcat/build/conditions.py": "length",  # an example in a message
     "python/bobcat/build/paths.py": "eq ge gt le lt",  # Python's signs
     "python/bobcat/diagnostics/catalogue.py": "glob",  # the name of a code
+    "python/bobcat/frontend/strict/capabilities.py": "none",  # a value of `redirects`, here and in the next two
+    "python/bobcat/frontend/strict/capability_limits.py": "first none",
+    "python/bobcat/frontend/strict/capability_schema.py": "none",
     "python/bobcat/frontend/strict/comparisons.py": "any eq",  # a number after `length`, and a class of values
     "python/bobcat/frontend/strict/facet_keys.py": "eq",  # a key without an operator
     "python/bobcat/frontend/strict/key_syntax.py": "in",  # an example in a message
@@ -44,11 +49,14 @@ NAMED: dict[str, str] = {
     "python/bobcat/frontend/strict/vocabulary.py": "all any",  # misspelt connectives
     "python/bobcat/ir/construct.py": "eq exists",  # normal forms
     "python/bobcat/proxy/visibility.py": "eq",  # the name of a tool, compared without the core
-    "python/bobcat/language/facets.py": "ge le",  # `gte` and `lte`
+    "python/bobcat/language/facets.py": "first ge le",  # a part of a command, `gte` and `lte`
+    "rust/core/src/facets/describe.rs": "first",  # a part of a command
+    "rust/core/src/facets/kind.rs": "first",  # a part of a command
+    "rust/core/src/facets/value.rs": "first",  # a part of a command
 }
 CONNECTIVES = frozenset(("all", "any"))
 """Names of nodes of the IR and of a trace, too."""
-ORDINARY = frozenset(("all", "any", "empty", "exists", "length", "none"))
+ORDINARY = frozenset(("all", "any", "empty", "exists", "first", "length", "none"))
 """Words that have other meanings outside of the compiler: the effect `none`, the status `all`."""
 COMPILER = ("python/bobcat/build/", "python/bobcat/diagnostics/", "python/bobcat/frontend/", "python/bobcat/ir/")
 

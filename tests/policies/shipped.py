@@ -89,7 +89,8 @@ def _strings(source: str) -> Iterator[str]:
 
 
 def _is_policy(text: str) -> bool:
-    return "decision:" in text and any(line.startswith("rules:") for line in text.splitlines())
+    keys = [line.partition(":")[0] for line in text.splitlines()]
+    return "capabilities" in keys or ("decision:" in text and "rules" in keys)
 
 
 def _module(path: Path) -> ModuleType:

@@ -16,12 +16,13 @@ from policies.shipped import PERMITS, shipped_policies
 TABLES: dict[str, dict[str, list[list[Any]]]] = yaml.safe_load(
     Path(__file__).with_name("attacks.yaml").read_text(encoding="utf-8")
 )
-# What a tool may declare: nothing (the worst), what `@tool()` declares, a shadow, and what MCP tools have.
+# What a tool may declare: nothing (the worst), what `@tool()` declares, a shadow, the scope of MCP and protected tools.
 DECLARED: list[dict[str, Any]] = [
     {},
     {"reversible": True, "cost": "low"},
     {"has_shadow": True},
     {"scope": ["mcp:tool"]},
+    {"scope": ["undo"]},
 ]
 
 

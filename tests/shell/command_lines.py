@@ -122,7 +122,7 @@ BREAKS = (
         "{rm,x}",
     ),
 )
-TARGETS = ("out", "/dev/null", "f.txt", "'a b'", "&1", "&-", "&2")
+TARGETS = ("out", "/dev/null", "f.txt", "'a b'", "&1", "&-", "&2", '"$A"', "$A", "$D")
 
 
 class Lines:
@@ -232,6 +232,9 @@ class Lines:
                 ["bash", "run.sh", *self.arguments()],
                 ["eval", inner],
                 ["builtin", "command", *program],
+                [self.random.choice(("[", "test")), *self.tested()],
+                ["printf", self.random.choice(("%s", "'%s\\n'", "%d", "x", self.variable())), self.variable()],
+                ["export", f"V1={self.variable()}"],
             )
         )
 
@@ -239,11 +242,23 @@ class Lines:
         found = []
         while self.random.random() < 0.5 and len(found) < 5:
             found.append(
-                self.random.choice(("*.py", "./*", "~", "~/x", "{a,b}", "x{1..3}", "$A", '"$A"'))
-                if self.random.random() < 0.1
+                self.random.choice(
+                    ("*.py", "./*", "~", "~/x", "{a,b}", "x{1..3}", *(self.variable() for _ in range(6)))
+                )
+                if self.random.random() < 0.2
                 else self.word(self.random.choice(ARGUMENTS))
             )
         return found
+
+    def tested(self) -> list[str]:
+        words = [self.random.choice(("-n", "-f", "-v", "=", "!=", "-eq", "!", self.variable())) for _ in range(3)]
+        return [*words[: self.random.randrange(1, 4)], "]"]
+
+    def variable(self) -> str:
+        """A word with the value of a variable."""
+        name = self.random.choice("AABBCDEFG12@*#?$!")
+        value = self.random.choice((f"${name}", f"${{{name}}}"))
+        return self.random.choice(('"@"', "@", "x@", '"x@"', "-@", '"@"x', '"@@"', "-n@", "a=@")).replace("@", value)
 
     def word(self, text: str) -> str:
         """The text in one of its spellings."""

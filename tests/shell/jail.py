@@ -59,11 +59,14 @@ SHELLS = ("bash", "dash")
 SECONDS = 5.0
 """Command lines that take longer are ended; what they started until then counts."""
 _ABSOLUTE = re.compile(r"""(?:^|[\s;&|()<>=:,'"{}$\\`!#%^+\x00-\x1f])/(?!dev/(?:null|stdin)\b)""")
+VARIABLES = {"A": "rm", "B": "-exec rm {} ;", "C": "a[$(rm)]", "D": "", "E": "-v a[$(rm)]", "F": "-c rm", "G": "; rm"}
+"""Values that a command line may have to do with: texts that start a program where they are read again."""
 _FIELD, _RECORD = "\x1f", "\x1e"
-_STUB = """#!/bin/sh
-r=$0
-for a; do r="$r{field}$a"; done
-printf '%s{record}' "$r" >> '{log}'
+# Without the characters themselves: a line can pass the text of a stub to another one.
+_STUB = r"""#!/bin/sh
+f=$(printf '\037') r=$0
+for a; do r="$r$f$a"; done
+printf '%s\036' "$r" >> '{log}'
 """
 
 
@@ -78,7 +81,7 @@ class Jail:
     def __init__(self, root: Path) -> None:
         self.bin, self.work, self._log = root / "bin", root / "work", root / "log"
         self.bin.mkdir(parents=True)
-        self._stub = _STUB.format(field=_FIELD, record=_RECORD, log=self._log)
+        self._stub = _STUB.format(log=self._log)
         for name in STUBS:
             self._write(self.bin / name)
         self.real = [name for name in REAL if (found := shutil.which(name)) and self._link(name, found)]
@@ -113,9 +116,9 @@ class Jail:
         process = None
         try:
             process = subprocess.Popen(
-                [shutil.which(shell) or shell, "-c", text],
+                [shutil.which(shell) or shell, "-c", text, "sh", "rm", "-exec", "rm", ";"],
                 cwd=self.work,
-                env={"PATH": str(self.bin), "HOME": str(self.work), "LC_ALL": "C.UTF-8"},
+                env={"PATH": str(self.bin), "HOME": str(self.work), "LC_ALL": "C.UTF-8", **VARIABLES},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
 """Command lines as coding agents and developers run them, written for this test.
 
 Templates of builds, tests, searches, edits, version control, containers, networks and administration, each with several
-names in place of `@`. About one line in fifty uses what a shell expands: a variable, a substitution, a loop.
+names in place of `@`. About one line in ten uses a variable, one in a hundred a substitution or a loop.
 """
 
 from __future__ import annotations
@@ -234,10 +234,46 @@ cp config.@.{json,yaml} backup/
 ls *.@ | wc -l
 xargs -n1 echo < @.txt
 stty -a
+echo "$HOME/@"
+echo "exit code: $?"
+ls -la "$HOME/.@"
+cd "$WORKSPACE/@" && ls
+cd $PROJECT_DIR && git log --oneline -5
+rm -rf "$BUILD_DIR"/@
+mkdir -p "$OUT" && cp @.txt "$OUT/"
+cat "$CONFIG" | grep @
+python3 "$SCRIPT" --input "@.csv"
+python -m @ --token "$API_TOKEN"
+curl -s -H "Authorization: Bearer $TOKEN" https://api.example.com/@
+curl -sf "$BASE_URL/@" -o @.json
+[ -f "$HOME/.@rc" ] && cat "$HOME/.@rc"
+test -n "$CI" && echo @
+[ "$1" = "@" ] || exit 1
+printf '%s\n' "$PATH"
+git commit -m "$MESSAGE"
+docker run --rm -v "$PWD":/app -w /app node:20 npm run @
+docker build -t "@:$TAG" .
+kubectl get pods -n "$NAMESPACE"
+npm run @ -- --port "$PORT"
+grep -rn "$PATTERN" src/@
+find . -name "$NAME" -type f
+tar czf "@-$VERSION.tar.gz" dist
+kill "$PID"
+pytest "$TEST_FILE" -k @
+make -C "$DIR" @
+cat > @.sh <<EOF\necho $USER\nEOF
+echo "$LINE" >> "$LOG_FILE"
+export API_KEY="$KEY"
+DEBUG=$LEVEL node @.js
+sed -i 's/@/x/' "$FILE"
+awk -v n="$N" 'NR == n' @.txt
+psql "$DATABASE_URL" -c 'select 1'
+ssh -p "$PORT" host ls @
+scp "$FILE" host:/tmp/@
 """
 _EXPANDING = r"""
 for f in *.@; do echo "$f"; done
-echo $HOME/@
+git push origin "$(git branch --show-current)"
 export PATH="$PATH:/opt/@/bin"
 git commit -m "$(cat @.txt)"
 docker rm $(docker ps -aq --filter name=@)

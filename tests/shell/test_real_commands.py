@@ -79,6 +79,10 @@ def test_at_most_three_in_a_hundred_real_command_lines_are_undecidable() -> None
         ("LANG=C ls", {"read"}),
         ("ls *", {"read"}),
         ("diff x*", {"read"}),
+        ('cat "$A"', {"read"}),
+        ("grep $A b", {"unknown"}),
+        ("cp $A b", {"write"}),
+        ('cat x > "$A"', {"write", "network", "unknown"}),
     ],
 )
 def test_effects_of_a_command(text: str, effects: set[str]) -> None:
@@ -116,7 +120,11 @@ def test_rows_of_packs_name_known_effects_and_each_program_once() -> None:
     ("text", "code", "at"),
     [
         ("echo $(ls)", "substitution", 5),
-        ("ls; echo $HOME", "expansion", 9),
+        ("ls; echo ${HOME:-x}", "expansion", 9),
+        ("$A x", "program", 0),
+        ("find . $A", "launcher_argument", 7),
+        ('[ "$A" -eq 1 ]', "builtin", 2),
+        ('git clone "$A"', "launcher_argument", 10),
         ("ls 'a", "unterminated_quote", 3),
         ("ls\x00", "control_character", 2),
         ("ls &&", "syntax", 5),

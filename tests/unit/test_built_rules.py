@@ -187,15 +187,15 @@ def test_explanations_lints_and_bundles_know_the_places() -> None:
         from bobcat.build import Policy, args, tool, when
 
         POLICY = Policy(
-            when(args.cmd.matches("ls")).allow(id="loose", description="not anchored"),
-            when(args.cmd.matches("ls"), tool == "x").deny(id="never"),
+            when(args.txt.matches("ls")).allow(id="loose", description="not anchored"),
+            when(args.txt.matches("ls"), tool == "x").deny(id="never"),
         )
         """
     )
     found = check_source(built.POLICY)
     assert [(item.code, item.span.line if item.span else 0) for item in found] == [("W0106", 5), ("W0101", 6)]
     bundle = built.POLICY.compile()
-    explanation = bundle.explain(request_from_json({"tool": "x", "args": {"cmd": "ls"}}))
+    explanation = bundle.explain(request_from_json({"tool": "x", "args": {"txt": "ls"}}))
     assert "rules_under_test.py:5:10" in explanation.to_text()
     assert load_bundle(bundle.to_bytes(sources=True)).id == bundle.id
     assert bundle.source_map is not None
@@ -254,3 +254,18 @@ def test_the_lynx_profile_has_no_built_rules() -> None:
 def test_paths_that_are_made_from_values_are_no_operands() -> None:
     with pytest.raises(TypeError, match="only a path without operators"):
         Policy(when(args.x == args.y.lower()).deny()).compile()
+
+
+@pytest.mark.parametrize(
+    ("condition", "match"),
+    [
+        (args.argv.first().in_("status", "log"), {"args.argv.first.in": ["status", "log"]}),
+        (args.argv.first(starts_with="a", length=1), {"args.argv.first": {"starts_with": "a", "length": 1}}),
+        (args.rows.any().first(eq=1), {"args.rows.any": {"first": {"eq": 1}}}),
+        (args.content.byte_length() <= 10, {"args.content.byte_length.le": 10}),
+        (args.path.path().within("./ws"), {"args.path.path.within": "./ws"}),
+    ],
+)
+def test_first_and_byte_length_mean_the_same_as_in_yaml(condition: Any, match: dict[str, Any]) -> None:
+    written = compile_policy({"rules": [{"match": match, "decision": "allow"}]})
+    assert Policy(when(condition).allow()).compile().id == written.id

@@ -15,7 +15,7 @@ GOOD = """\
 rules:
   - id: no-rm
     description: files are kept
-    match: {tool: shell, args.cmd.matches: '\\brm\\b'}
+    match: {tool: shell, args.txt.matches: '\\brm\\b'}
     decision: deny
     reason: rm is not for agents
   - id: look

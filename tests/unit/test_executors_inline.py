@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from bobcat import (
     ExecutionContext,
     Principal,
     ToolDef,
+    ToolError,
     inline_executor,
     route_executor,
     tool,
@@ -121,3 +123,13 @@ def test_routes_pick_by_isolation_and_fail_closed() -> None:
 def test_a_timeout_that_is_no_number_is_refused() -> None:
     with pytest.raises(ValueError, match="must be a number, got NaN"):
         inline_executor(timeout_seconds=float("nan"))
+
+
+def test_a_tool_error_is_its_text() -> None:
+    async def refuse() -> None:
+        raise ToolError("`a` is a directory; list it with `fs.list`", "directory")
+
+    result = execute(inline_executor(), make(refuse))
+    assert (result.ok, result.error) == (False, "`a` is a directory; list it with `fs.list`")
+    copy = pickle.loads(pickle.dumps(ToolError("text", "code")))
+    assert (str(copy), copy.code) == ("text", "code")

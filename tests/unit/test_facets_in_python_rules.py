@@ -9,7 +9,7 @@ import pytest
 
 from bobcat import ActionRequest, Decision, ExecutionContext, Request, allow, compile_policy, deny, facets, rule
 from bobcat.errors import PolicyCompileError
-from bobcat.facets import Undecidable, path, semver, shell, url
+from bobcat.facets import Undecidable, path, semver, shell, sql, url
 
 
 @rule
@@ -49,9 +49,16 @@ def versions(request: ActionRequest, context: ExecutionContext) -> Decision | No
     return None
 
 
+@rule
+def queries(request: ActionRequest, context: ExecutionContext) -> Decision | None:
+    if request.tool == "query" and sql(request.args["q"]).kind == "select" and "a" in sql(request.args["q"]).tables:
+        return allow()
+    return None
+
+
 @pytest.fixture(scope="module")
 def policy() -> Any:
-    rules = [fetches, commands, parts, versions]
+    rules = [fetches, commands, parts, versions, queries]
     return compile_policy("defaults: {on_no_match: deny, on_missing_shadow: deny}\n", python_rules=rules)
 
 
@@ -66,6 +73,9 @@ def policy() -> Any:
         ("shell", {"cmd": "ls; cat a"}, "allow", ("commands",)),
         ("shell", {"cmd": "ls; sudo rm a"}, "deny", ("commands",)),
         ("shell", {"cmd": "ls $(rm a)"}, "deny", ("<rule_error:commands:undecidable>",)),
+        ("query", {"q": "SELECT * FROM a"}, "allow", ("queries",)),
+        ("query", {"q": "SELECT * FROM b"}, "deny", ("<default:on_missing_shadow>",)),
+        ("query", {"q": "SELECT 1; SELECT 2"}, "deny", ("<rule_error:queries:undecidable>",)),
         ("parts", {"x": "/srv/./a.txt"}, "allow", ("parts",)),
         ("parts", {"x": "srv/a.txt"}, "deny", ("<default:on_missing_shadow>",)),
         ("version", {"v": "2.4.0-rc"}, "allow", ("versions",)),
@@ -94,6 +104,9 @@ def test_outside_of_a_rule_the_functions_return_parts_or_raise() -> None:
     found = url("https://u@a.example/")
     assert (found.host, found.userinfo, found.port) == ("a.example", "u", 443)
     assert url("urn:a:b").host is None
+    assert sql("TRUNCATE a").tables == ["a"]
+    with pytest.raises(Undecidable, match="sql_part"):
+        _ = sql("VACUUM").tables
     with pytest.raises(AttributeError):
         _ = found.hots
     with pytest.raises(TypeError):

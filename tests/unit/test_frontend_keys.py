@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bobcat.frontend.strict.facet_keys import PartStep
 from bobcat.frontend.strict.key_syntax import written
 from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
-from bobcat.language.operators import NESTING, OPERATORS, ROWS
+from bobcat.language.operators import LEADING, NESTING, OPERATORS, ROWS
 
 BELOW_ARGS = frozenset(row.name for row in ROWS if not row.whole)
 
@@ -67,8 +68,8 @@ def test_ordinary_names_are_arguments_at_every_depth(name: str) -> None:
 def test_an_operator_is_an_argument_when_it_is_quoted(name: str) -> None:
     assert parsed(f'args["{name}"]').path == (name,)
     assert parsed(f"args.x['{name}']").path == ("x", name)
-    assert parsed(f'args["{name}"].{name}').op == name
-    assert parsed(f"args.x.{name}").path == ("x",)
+    assert parsed(f'args["{name}"].{name}').op == ("eq" if name in LEADING else name)
+    assert parsed(f"args.x.{name}").path == (("x", name) if name in LEADING else ("x",))
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -211,7 +212,7 @@ def test_a_group_of_fields_is_no_value(text: str) -> None:
     st.lists(
         st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from([*NESTING, "gt"]), max_size=4
     ),
-    st.sampled_from([None, *OPERATORS]),
+    st.sampled_from([None, *sorted(OPERATORS.keys() - LEADING)]),
 )
 def test_every_path_can_be_written_and_reads_as_itself(steps: list[str], operator: str | None) -> None:
     path = tuple(step for step in steps if all(char.isprintable() or ord(char) <= 0xFFFF for char in step))
@@ -224,3 +225,27 @@ def test_every_path_can_be_written_and_reads_as_itself(steps: list[str], operato
 @given(st.text(max_size=30))
 def test_no_text_makes_the_parser_fail(text: str) -> None:
     assert isinstance(parse_key(text), Key | KeyProblem)
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "chain", "op"),
+    [
+        ("args.x.first", ("x", "first"), (), "eq"),
+        ("args.x.first.in", ("x",), ("first",), "in"),
+        ("args.x.any.first.lower.eq", ("x",), ("any", "first", "lower"), "eq"),
+        ("args.first.in", ("first",), (), "in"),
+        ("args.x.first.name", ("x", "first", "name"), (), "eq"),
+        ('args.x["first"].in', ("x", "first"), (), "in"),
+        ("args.x.byte_length", ("x", "byte_length"), (), "eq"),
+        ("args.x.byte_length.le", ("x",), ("byte_length",), "le"),
+        ("args.urls.first.url.host", ("urls",), ("first", "url", PartStep(("host",))), "eq"),
+        ("args.x.json.name.first", ("x",), ("json", PartStep(("name", "first"))), "eq"),
+        ("args.x.json.name.first.in", ("x",), ("json", PartStep(("name",)), "first"), "in"),
+        ("args.x.json.items.first.id", ("x",), ("json", PartStep(("items", "first", "id"))), "eq"),
+    ],
+)
+def test_first_and_byte_length_are_operators_only_before_another_one(
+    key: str, path: tuple[str, ...], chain: tuple[object, ...], op: str
+) -> None:
+    found = parsed(key)
+    assert (found.path, found.chain, found.op) == (path, chain, op)

@@ -32,7 +32,7 @@ rules:
   - {id: shell-rm-rf-root, match: {tool: shell, args.cmd.matches: "rm -rf /"}, decision: deny}
   - {id: irreversible-needs-approval, match: {declared.reversible: false}, decision: approve_required}
 """
-    assert codes(text) == ["W0102", "W0102"]
+    assert codes(text) == ["W0102", "N0104", "W0102"]
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,19 @@ rules:
         ("match: {args.a: 1}, decision: allow", "match: {args.b: 1}, decision: deny, priority: 1"),
         ("match: {args.a: 1}, decision: deny", "match: {args.b: 1}, decision: allow"),
         (
-            "match: {tool: shell, args.cmd.matches: ^ls$}, decision: allow",
-            "match: {args.cmd.matches: rm}, decision: deny",
+            "match: {tool: shell, args.text.matches: ^ls$}, decision: allow",
+            "match: {args.text.matches: rm}, decision: deny",
         ),
     ],
 )
 def test_an_allow_that_cannot_hide_the_deny_is_fine(first: str, second: str) -> None:
     assert codes(f"rules:\n  - {{{first}}}\n  - {{{second}}}\n") == []
+
+
+def test_an_operator_within_a_part_of_a_facet_is_looked_at() -> None:
+    permit = "{id: fetch, match: {tool: fetch, args.path.path.within: .}, decision: allow}"
+    hidden = "{id: hidden, match: {args.path.path.components.any.starts_with: .}, decision: deny}"
+    assert codes(f"rules:\n  - {permit}\n  - {hidden}\n") == []
 
 
 def test_an_allow_that_looks_at_the_path_a_deny_compares_with_is_not_blind() -> None:
