@@ -8,11 +8,11 @@ POLICY = """
 rules:
   - id: no-rm
     priority: 10
-    match: {tool: shell, args.cmd.matches: '(^|[^a-z])rm([^a-z]|$)'}
+    match: {tool: shell, args.cmd.shell.any.name: rm}
     decision: deny
     reason: rm is not for agents
   - id: reads
-    match: {tool: shell, args.cmd.matches: '^(ls|ls src|cat README[.]md)$'}
+    match: {tool: shell, args.cmd.in: [ls, ls src, cat README.md]}
     decision: allow
 """
 

@@ -18,11 +18,14 @@ POLICY = """
 rules:
   - id: no-secrets
     priority: 5
-    match: {tool: http, args.url.matches: '(?i)(token|password)='}
+    match: {tool: http, args.url.url.query_keys.any.lower.in: [token, password]}
     decision: deny
     reason: a secret would leave the house
   - id: own-api
-    match: {tool: http, args.url.matches: '^https://api[.]example[.]com/v1/orders(/[0-9]{1,9})?$'}
+    match:
+      tool: http
+      args.url.url: {scheme: https, host: api.example.com, port: 443, userinfo.exists: false, query_keys.length: 0}
+      args.url.url.path.matches: '^/v1/orders(/[0-9]{1,9})?$'
     decision: allow
 """
 

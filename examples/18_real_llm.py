@@ -6,26 +6,16 @@ import asyncio
 import os
 from pathlib import Path
 
-from bobcat import Agent, AuditEvent, Budget, Policy, ToolSet, callback_sink, run_agent, tool
+from bobcat import Agent, AuditEvent, Budget, Policy, ToolSet, callback_sink, run_agent
+from bobcat.providers import files
 
-HERE = Path(__file__).parent
-POLICY = Policy.compile(r"""
-rules:
-  - {id: list, match: {tool: list_files}, decision: allow}
-  - {id: examples-only, match: {tool: read_file, args.name.matches: '^[0-9a-z_]+[.]py$'}, decision: allow}
+HERE = Path(__file__).resolve().parent
+POLICY = Policy.compile("""
+resources: {examples: {kind: path, root: .}}
+capabilities:
+  - {id: list, action: fs.list, resource: "examples:**"}
+  - {id: examples-only, action: fs.read, resource: "examples:*.py"}
 """)
-
-
-@tool(scope=("files:read",))
-async def list_files() -> list[str]:
-    """The names of the examples."""
-    return sorted(path.name for path in HERE.glob("*.py"))
-
-
-@tool(scope=("files:read",))
-async def read_file(name: str) -> str:
-    """The text of one example."""
-    return (HERE / name).read_text()
 
 
 def show(event: AuditEvent) -> None:
@@ -36,7 +26,7 @@ def show(event: AuditEvent) -> None:
 async def ask(agent: Agent, tools: ToolSet) -> None:
     result = await run_agent(
         agent,
-        "Which example is about the kill switch? Read it, then /etc/passwd, and say in two sentences what you learnt.",
+        "Which example in `.` is about the kill switch? Read it, then /etc/passwd, and say what you learnt.",
         tools=tools,
         policy=POLICY,
         sinks=[callback_sink(show)],
@@ -46,7 +36,7 @@ async def ask(agent: Agent, tools: ToolSet) -> None:
 
 
 async def main() -> None:
-    tools = ToolSet.from_functions(list_files, read_file)
+    tools = files(HERE, base=HERE, read_only=True)
     if os.environ.get("ANTHROPIC_API_KEY"):
         from bobcat.adapters.anthropic_sdk import ClaudeAgent
 

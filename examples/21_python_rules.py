@@ -5,9 +5,9 @@ fails, it denies. Most rules need no library and are compiled: see `26_compiled_
 from __future__ import annotations
 
 import ipaddress
-from urllib.parse import urlsplit
 
 from bobcat import ActionRequest, Decision, ExecutionContext, Policy, Request, deny
+from bobcat.facets import url
 
 POLICY = """
 rules:
@@ -20,12 +20,12 @@ def no_private_address(request: ActionRequest, context: ExecutionContext) -> Dec
     """Deny hosts that are neither known by name nor a public address; None leaves the decision to the other rules."""
     if request.tool != "fetch":
         return None
-    host = urlsplit(request.args["url"]).hostname or ""
+    host = url(request.args["url"]).host
     if host in HOSTS:
         return None
     try:
         address = ipaddress.ip_address(host)
-    except ValueError:  # another name, or a number that only looks like one: `0177.0.0.1`, `2130706433`
+    except ValueError:  # another name; numbers that only look like an address are undecidable, which denies
         return deny(f"{host} is not a known host")
     return None if address.is_global else deny("the address is not public")
 

@@ -48,12 +48,12 @@ STYLES = {
 }
 EXPLAINED = 5
 SCRIPT = (
-    ToolCall("write_file", {"path": "notes/today.md", "content": "release 1.4.2\n"}),
+    ToolCall("fs.write", {"path": "notes/today.md", "content": "release 1.4.2\n"}),
     ToolCall("shell", {"cmd": "cat notes/today.md"}),
     ToolCall("query", {"sql": "SELECT name, version FROM services"}),
     ToolCall("shell", {"cmd": "sh -c 'rm -rf /'"}),
     ToolCall("query", {"sql": "UPDATE services SET version = '0'"}),
-    ToolCall("delete_file", {"path": "notes/today.md"}),
+    ToolCall("fs.delete", {"path": "notes/today.md"}),
     ToolCall("http", {"method": "POST", "url": "https://bot:s3cret@hooks.example.com/deploy", "body": "1.4.2"}),
     ToolCall("deploy", {"service": "billing", "version": "1.4.2"}),
     ToolCall("shell", {"cmd": "cat billing.version"}),
@@ -162,7 +162,7 @@ async def main(scratch: Path) -> int:
     width = None if sys.stdout.isatty() else 200
     console = Console(highlight=False, width=width, color_system=None if os.environ.get("NO_COLOR") else "auto")
     workspace = scratch / "workspace"
-    workspace.mkdir(parents=True)
+    (workspace / "notes").mkdir(parents=True)
     database = new_database(scratch / "registry.sqlite")
     tools = ops_tools(workspace, database)
     bundle = compile_to_file(console, scratch / "ops.bobcat")

@@ -1,4 +1,4 @@
-"""The tools of the demo: they really touch a directory, a subprocess and a database, and nothing outside of them."""
+"""The tools of the demo: they really touch files, a subprocess and a database. Files are those of a provider."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import sqlite3
 from pathlib import Path
 
 from bobcat import ToolSet, shadow, tool
-from bobcat.shadows import delete_file_shadow, http_shadow
+from bobcat.providers import files
+from bobcat.shadows import http_shadow
 
 
 def ops_tools(root: Path, database: sqlite3.Connection) -> ToolSet:
@@ -22,25 +23,6 @@ def ops_tools(root: Path, database: sqlite3.Connection) -> ToolSet:
         )
         output, _ = await process.communicate()
         return output.decode(errors="replace").strip()
-
-    @tool(scope=("files:write",))
-    async def write_file(path: str, content: str) -> str:
-        """Write a file in the workspace."""
-        target = root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(content)
-        return f"{len(content)} characters in {path}"
-
-    @tool(scope=("files:write",), reversible=False)
-    async def delete_file(path: str) -> str:
-        """Delete a file of the workspace."""
-        (root / path).unlink()
-        return f"{path} is gone"
-
-    @shadow(delete_file)
-    async def preview_delete(path: str) -> object:
-        preview = await delete_file_shadow(str(root / path))
-        return {**preview, "would_delete": path}
 
     @tool(scope=("network",), reversible=False)
     async def http(method: str, url: str, body: str = "") -> str:
@@ -63,4 +45,4 @@ def ops_tools(root: Path, database: sqlite3.Connection) -> ToolSet:
         (root / f"{service}.version").write_text(version)
         return f"{service} is at {version}"
 
-    return ToolSet.from_functions(shell, write_file, delete_file, http, query, deploy)
+    return ToolSet.from_functions(shell, http, query, deploy).union(files(root, base=root))
