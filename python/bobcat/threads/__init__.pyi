@@ -1,0 +1,50 @@
+"""The public names of `bobcat.threads`. `__init__.py` reads where each of them lives from this file."""
+
+from bobcat.threads.events import (
+    Asked as Asked,
+)
+from bobcat.threads.events import (
+    CallProposed as CallProposed,
+)
+from bobcat.threads.events import (
+    CallResult as CallResult,
+)
+from bobcat.threads.events import (
+    CallStarted as CallStarted,
+)
+from bobcat.threads.events import (
+    Decided as Decided,
+)
+from bobcat.threads.events import (
+    Ended as Ended,
+)
+from bobcat.threads.events import (
+    ReplyDiscarded as ReplyDiscarded,
+)
+from bobcat.threads.events import (
+    ThreadEvent as ThreadEvent,
+)
+from bobcat.threads.events import (
+    ThreadText as ThreadText,
+)
+from bobcat.threads.events import (
+    ThreadThinking as ThreadThinking,
+)
+from bobcat.threads.events import (
+    ThreadUsage as ThreadUsage,
+)
+from bobcat.threads.events import (
+    TurnStarted as TurnStarted,
+)
+from bobcat.threads.history import (
+    History as History,
+)
+from bobcat.threads.history import (
+    Shown as Shown,
+)
+from bobcat.threads.history import (
+    Turn as Turn,
+)
+from bobcat.threads.history import (
+    Window as Window,
+)
