@@ -113,7 +113,7 @@ class CallStarted(ThreadEvent):
 
 @dataclass(frozen=True, slots=True)
 class CallResult(ThreadEvent):
-    """The result of `step`. `message` is what the model sees: `[ok]`, `[error]`, `[denied]` or `[dry_run]`, and text."""
+    """The result of `step`. `message` is what the model gets: `[ok]`, `[error]`, `[denied]` or `[dry_run]` first."""
 
     step: int
     tool: str
