@@ -215,6 +215,21 @@ class StoreError(RuntimeError):
         return type(self), (self.code, str(self))
 
 
+class ThreadError(RuntimeError):
+    """A thread cannot be used as asked. `code` is one of those in `docs/how-to/threads.md`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[ThreadError], tuple[str, str]]:
+        return type(self), (self.code, str(self))
+
+
+class ThreadBusy(ThreadError):
+    """A turn of the thread is in progress or waits, and the sender does not queue."""
+
+
 class StoreWarning(UserWarning):
     """A store offers less durability than it appears to, and was configured to continue."""
 

@@ -20,9 +20,9 @@ class Conversation:
 
     __slots__ = ("_built", "_messages", "append")
 
-    def __init__(self, first: Message) -> None:
-        self._messages: list[Message | Parts] = [first]
-        self._built = 1
+    def __init__(self, *first: Message) -> None:
+        self._messages: list[Message | Parts] = [*first]
+        self._built = len(first)
         self.append: Callable[[Parts], None] = self._messages.append
         """Add a message at the end, given as its fields in order."""
 

@@ -75,6 +75,7 @@ from bobcat.runtime.mediator import execute, preview, with_args
 from bobcat.runtime.options import Options
 from bobcat.runtime.spending import ModelSpending
 from bobcat.runtime.state import RunState, Setup
+from bobcat.runtime.turn import DeltaJournal, TurnAgent
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.protocol import CheckedTransaction, LeaseLost
 from bobcat.text.json_text import format_exception
@@ -109,6 +110,11 @@ class RunDriver:
                 owner=options.owner,
                 lease_seconds=options.lease_seconds,
             )
+        self.deltas: DeltaJournal | None = None
+        if options.turn is not None and self._journal is not None:
+            self._journal.on_record = options.turn.on_record
+            self.deltas = DeltaJournal(self._journal, interrupts.now)
+            self._agent = TurnAgent(agent, self.deltas.put)
         self.use_fast_path = True
         self.provider: ExtraProvider | None = None
         self.spending: ModelSpending | None = None
@@ -140,6 +146,8 @@ class RunDriver:
             await self._interrupts.deliver_cancellation()
             return result
         finally:
+            if self.deltas is not None:
+                await self.deltas.stop()
             await journal_run.close(result)
 
     def log_end(self, result: RunResult) -> None:
@@ -261,6 +269,14 @@ class RunDriver:
         due = self._interrupts.due()
         if due is not None:
             return due
+        if self.deltas is None:
+            return await self._spend_and_call(command)
+        self.deltas.begin(0 if self._run is None else self._run.step)
+        event = await self._spend_and_call(command)
+        failure = await self._interrupts.wait_uninterruptible(self.deltas.flush)
+        return event if failure is None else failure
+
+    async def _spend_and_call(self, command: AskModel) -> Event:
         if self.spending is None:
             return await self._call_model(command)
         reserved = await self.spending.reserve(command.conversation)

@@ -102,6 +102,8 @@ class RunJournal:
         """Position and hash of the journal before the records that wait."""
         self._is_new = False
         """True for a run that the store did not know."""
+        self.on_record: Callable[[], None] | None = None
+        """Called after each record that `write` appended."""
         if compat.guards_journal and has_leases(store):
             self.lease_keeper = LeaseKeeper(store, run_id, owner=owner, seconds=lease_seconds)
             self.append = self.lease_keeper.write
@@ -208,6 +210,8 @@ class RunJournal:
         else:
             await self.append(record)
         self.chain.kept()
+        if self.on_record is not None:
+            self.on_record()
 
     async def _write_held(self, *more: StepRecord) -> None:
         """Write the records that wait, and `more`. When that fails, they are lost."""

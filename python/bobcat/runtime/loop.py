@@ -152,6 +152,8 @@ async def run_with(
         extra=facts,
         asks_extra=provider is not None,
         renews_extra="extra" in allowed,
+        history=() if options.turn is None else tuple(options.turn.history),
+        in_thread=options.turn is not None,
     )
     spending = spending_of(
         options.ledger, agent, options.tools, run=run_id or setup.correlation_id, principal=options.principal
@@ -163,7 +165,7 @@ async def run_with(
         feed = None if options.on_delta is None else DeltaFeed(options.on_delta)
         asked = agent if feed is None else StreamedAgent(agent, feed)
         driver = driver_type(setup, asked, options, fanout, interrupts)
-        driver.use_fast_path = use_fast_path
+        driver.use_fast_path = use_fast_path and options.turn is None
         driver.provider = provider
         driver.spending = spending
         try:

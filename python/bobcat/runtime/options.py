@@ -26,6 +26,7 @@ from bobcat.runtime.compat import CompatOptions
 from bobcat.runtime.extra import Extra
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, MIN_LEASE_SECONDS
 from bobcat.runtime.resume_check import check_allowed
+from bobcat.runtime.turn import TurnOptions
 from bobcat.sinks import AnySink
 from bobcat.stores.protocol import DurableStore, TransactionalStore
 from bobcat.tools.toolset import ToolSet
@@ -73,6 +74,7 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     extra: Extra | None = None
     ledger: Ledger | LedgerAccount | None = None
     on_delta: OnDelta | None = None
+    turn: TurnOptions | None = None
 
 
 def durable_of(

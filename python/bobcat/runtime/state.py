@@ -71,6 +71,10 @@ class Setup(msgspec.Struct, frozen=True):
     """The provider is asked again for a step whose facts are on record."""
     restored: bool = False
     """True when the store was restored since the run began: every action without a record may already have run."""
+    history: tuple[Message, ...] = ()
+    """Messages before the task, in a turn of a thread."""
+    in_thread: bool = False
+    """The run is a turn of a thread: its journal has all that the events of the thread need."""
 
 
 class StepOutcome(msgspec.Struct, frozen=True):
@@ -104,7 +108,7 @@ class RunState:
         self.compat = setup.compat
         self.step = 0
         self.meter = Meter()
-        self.conversation = Conversation(Message("user", setup.task))
+        self.conversation = Conversation(*setup.history, Message("user", setup.task))
         self.traceback: str | None = None
         """The traceback of the exception that ended the run."""
         self.last: StepOutcome | None = None
@@ -158,7 +162,7 @@ class RunState:
 
     def fail(self, stop: BudgetStop, **more: Any) -> Steps[Ended]:
         """Record and announce a failure; return the exception to raise. `more` goes into the event's body."""
-        yield from self.record_end("run.failed", stop.error)
+        yield from self.record_end("run.failed", stop.error, stop.code)
         yield from self.emit("run.failed", {"reason": stop.reason, **more})
         return self.ended(stop.error, code=stop.code)
 
@@ -182,14 +186,21 @@ class RunState:
     def cancel(self, reason: str, at: str, **more: Any) -> Steps[Ended]:
         """Record and announce the kill switch; return the exception to raise."""
         text = f"cancelled: {reason}"
-        yield from self.record_end("run.cancelled", text)
+        yield from self.record_end("run.cancelled", text, "cancelled")
         yield from self.emit("run.cancelled", {"reason": reason, "at": at, **more})
         return self.ended(text, outcome="cancelled", code="cancelled")
 
-    def record_end(self, kind: str, error: str) -> Steps[None]:
+    def record_end(self, kind: str, error: str, code: RunErrorCode | None) -> Steps[None]:
         """Record the end of the run. The run ends the same way when the store fails."""
         if self.setup.journaled and self.compat.journals_ends:
-            yield Append(kind, {"step": self.step, "error": error}, "")
+            coded = {"code": code} if self.setup.in_thread else {}
+            yield Append(kind, {"step": self.step, "error": error, **coded}, "")
+
+    def record_decision(self, decision: Decision) -> Steps[None]:
+        """Record a decision, in a turn of a thread."""
+        if self.setup.in_thread:
+            body = {"step": self.step, "verdict": decision.verdict.value, "reason": decision.reason}
+            yield from self.append("step.decided", {**body, "rules": list(decision.matched_rules)})
 
     def interrupted(self, event: Interrupted, at: str, **more: Any) -> Steps[Ended]:
         """Announce an interrupted wait; return the exception to raise."""

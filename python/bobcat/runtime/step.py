@@ -161,6 +161,7 @@ class _Action:
             if self.observed:
                 body = refused_body(self.call, self.tool, request.context, decision, EXTRA_FAILED, args)
                 yield from self.run.emit(EVALUATED, {**body, "error": error})
+            yield from self.run.record_decision(decision)
         if not self.compat.intent_follows_approval:
             yield from self.write_intent(request, decision)
             yield from self.stop_if_cancelled()
@@ -283,6 +284,7 @@ class _Action:
                 else self.with_effective_args(decided_body(self.seq, decision), request)
             )
             yield from self.run.emit(kind, body)
+        yield from self.run.record_decision(decision)
         self.run.decided = request, decision
         return request, decision
 
@@ -567,6 +569,7 @@ def _announce_refusal(
             setup.principal, setup.environment, setup.workspace, setup.correlation_id, run.step, wall, setup.extra
         )
         yield from run.emit(EVALUATED, refused_body(call, tool, context, Decision(Verdict.DENY, reason), code))
+    yield from run.record_decision(Decision(Verdict.DENY, reason))
 
 
 def _record_invalid_call(run: RunState, call: Proposal, error: str) -> Steps[None]:

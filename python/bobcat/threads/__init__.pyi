@@ -48,3 +48,9 @@ from bobcat.threads.history import (
 from bobcat.threads.history import (
     Window as Window,
 )
+from bobcat.threads.loading import (
+    RecentMessages as RecentMessages,
+)
+from bobcat.threads.thread import (
+    Thread as Thread,
+)

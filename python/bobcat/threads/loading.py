@@ -1,0 +1,149 @@
+"""Earlier turns as a window sees them, and the choice of a window as the journal keeps it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any
+
+from bobcat.errors import ThreadError
+from bobcat.model.run import Message
+from bobcat.stores.protocol import VersionConflict
+from bobcat.threads.history import Choice, Shown, Turn, Window
+from bobcat.threads.journal import NOTES, Begun, ThreadJournal, turn_id
+from bobcat.threads.view import message_from_body, message_to_body, messages_of
+
+PINS = "thread.pin"
+MAX_MESSAGES = 100
+MAX_TOKENS = 50_000
+CHARACTERS_PER_TOKEN = 3
+
+
+class LoadedHistory:
+    """The turns before a new one. A `History`."""
+
+    def __init__(self, journal: ThreadJournal, turns: int) -> None:
+        self._journal = journal
+        self._turns = turns
+        self._loaded: dict[int, Turn] = {}
+
+    @property
+    def turns(self) -> int:
+        """The number of earlier turns."""
+        return self._turns
+
+    async def newest_first(self) -> AsyncIterator[Turn]:
+        """The earlier turns, from the last one back."""
+        for number in range(self._turns, 0, -1):
+            yield await self.turn(number)
+
+    async def turn(self, number: int) -> Turn:
+        """One earlier turn. Raises `KeyError`."""
+        if not 1 <= number <= self._turns:
+            raise KeyError(number)
+        if number not in self._loaded:
+            records = await self._journal.store.load(turn_id(self._journal.thread, number))
+            task = next((each.body["task"] for each in records if each.kind == "run.started"), None)
+            if task is None:
+                raise KeyError(number)
+            pinned = await self._journal.store.get(PINS, self._pin_key(number)) is not None
+            self._loaded[number] = Turn(number, messages_of(records, Message("user", task)), pinned)
+        return self._loaded[number]
+
+    async def pinned(self) -> Sequence[Turn]:
+        """The pinned turns, oldest first."""
+        found: list[Turn] = []
+        after = prefix = f"{self._journal.run_id}/"
+        while page := await self._journal.store.scan(PINS, after=after):
+            for entry in page:
+                if not entry.key.startswith(prefix):
+                    return found
+                if entry.body.get("pinned", True) and int(entry.key.removeprefix(prefix)) <= self._turns:
+                    found.append(await self.turn(int(entry.key.removeprefix(prefix))))
+            after = page[-1].key
+        return found
+
+    async def note(self, name: str) -> dict[str, object] | None:
+        """A note that a window kept in the thread."""
+        entry = await self._journal.store.get(NOTES, f"{self._journal.run_id}/{name}")
+        return None if entry is None else dict(entry.body)
+
+    async def keep_note(self, name: str, note: dict[str, object]) -> None:
+        """Keep a note for later turns. The last one counts."""
+        key = f"{self._journal.run_id}/{name}"
+        while True:
+            entry = await self._journal.store.get(NOTES, key)
+            try:
+                await self._journal.store.put(NOTES, key, note, expected=0 if entry is None else entry.version)
+            except VersionConflict:
+                continue
+            return
+
+    def _pin_key(self, number: int) -> str:
+        return f"{self._journal.run_id}/{number:012d}"
+
+
+class RecentMessages:
+    """The most recent turns as a whole, up to a number of messages and of estimated tokens. A `Window`."""
+
+    def __init__(self, messages: int = MAX_MESSAGES, tokens: int = MAX_TOKENS) -> None:
+        self._messages = messages
+        self._tokens = tokens
+
+    async def choose(self, history: Any, message: Message) -> Choice:  # Any: a History
+        """The messages to show before `message`."""
+        chosen: list[Shown] = []
+        messages, tokens = self._messages, self._tokens
+        async for turn in history.newest_first():
+            messages -= len(turn.messages)
+            tokens -= sum(_estimated(each) for each in turn.messages)
+            if messages < 0 or tokens < 0:
+                break
+            chosen.append(Shown(turn.number, 0, len(turn.messages) - 1))
+        return chosen[::-1]
+
+
+async def choose(window: Window, history: LoadedHistory, message: Message) -> list[Any]:  # Any: JSON
+    """The choice of a window, as `turn.started` keeps it. Raises `ThreadError` for an unusable one."""
+    chosen: Any = window.choose(history, message)
+    if inspect.isawaitable(chosen):
+        chosen = await chosen
+    found: list[Any] = []
+    for each in chosen:
+        if isinstance(each, Message):
+            found.append(message_to_body(each))
+        elif isinstance(each, Shown):
+            turn = await _existing(history, each)
+            if not 0 <= each.first <= each.last < len(turn.messages):
+                raise ThreadError("bad_window", f"the window chose messages that turn {each.turn} does not have")
+            found.append([each.turn, each.first, each.last])
+        else:
+            raise ThreadError("bad_window", f"the window chose a {type(each).__name__}, not a Shown or a Message")
+    return found
+
+
+async def chosen_messages(history: LoadedHistory, begun: Begun) -> tuple[Message, ...]:
+    """The messages of a recorded choice."""
+    return tuple([message async for message in _messages(history, begun.choice)])
+
+
+async def _messages(history: LoadedHistory, choice: Iterable[Any]) -> AsyncIterator[Message]:
+    for each in choice:
+        if isinstance(each, Sequence):
+            number, first, last = each
+            for message in (await history.turn(number)).messages[first : last + 1]:
+                yield message
+        else:
+            yield message_from_body(each)
+
+
+async def _existing(history: LoadedHistory, shown: Shown) -> Turn:
+    try:
+        return await history.turn(shown.turn)
+    except KeyError as error:
+        raise ThreadError("bad_window", f"the window chose turn {shown.turn}, which is not an earlier one") from error
+
+
+def _estimated(message: Message) -> int:
+    extra = 0 if message.tool_call_args is None else len(str(message.tool_call_args))
+    return 4 + (len(message.content) + extra) // CHARACTERS_PER_TOKEN

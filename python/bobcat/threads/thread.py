@@ -1,0 +1,300 @@
+"""A conversation of many turns: each message is a turn, each turn a journaled run, and one store has all of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from bobcat.approvals import ApprovalHandler
+from bobcat.bundle import Policy
+from bobcat.errors import ThreadBusy, ThreadError
+from bobcat.executors import Executor
+from bobcat.ledger import Ledger, LedgerAccount
+from bobcat.model.agent import Agent
+from bobcat.model.decision import Principal
+from bobcat.model.run import Budget, Message
+from bobcat.runtime.arguments import check_actors, check_surroundings
+from bobcat.runtime.compat import DEFAULTS
+from bobcat.runtime.extra import Extra
+from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, default_owner
+from bobcat.runtime.options import Options, checked
+from bobcat.sinks import AnySink
+from bobcat.stores.protocol import DurableStore, VersionConflict, has_leases
+from bobcat.stores.urls import open_store
+from bobcat.threads.cancelling import cancel_elsewhere, end_waiting_turn
+from bobcat.threads.events import ThreadEvent
+from bobcat.threads.following import POLL_SECONDS, Signal, follow_turn, thread_events
+from bobcat.threads.history import Window
+from bobcat.threads.journal import Begun, ThreadJournal
+from bobcat.threads.loading import LoadedHistory, RecentMessages
+from bobcat.threads.worker import Worker, view_of
+from bobcat.tools.toolset import ToolSet
+
+MAX_ID = 200
+
+Busy = Literal["queue", "refuse"]
+
+
+class Thread:
+    """One thread of a store: `send` a message, `events`, `resume`, `cancel`.
+
+    `store` is a `DurableStore`, or a URL or path as `Guard(store=)` takes. Every turn runs through the same machine as
+    `run_agent`, under the run id `thread:ID#N`, with the messages that `window` chooses before its task. `ledger` is
+    charged for `thread=ID` and the `tenant`. Raises `ValueError`, `TypeError` and `StoreError` for invalid arguments.
+    """
+
+    def __init__(
+        self,
+        store: DurableStore | str | Path,
+        id: str,
+        *,
+        agent: Agent,
+        tools: ToolSet,
+        policy: Policy,
+        window: Window | None = None,
+        ledger: Ledger | LedgerAccount | None = None,
+        on_approval: ApprovalHandler | None = None,
+        principal: Principal = Principal("user", "anonymous"),  # noqa: B008 - a frozen value
+        tenant: str | None = None,
+        environment: str = "dev",
+        workspace: str = ".",
+        extra: Extra | None = None,
+        budget: Budget = Budget(),  # noqa: B008 - a frozen value
+        sinks: Sequence[AnySink] = (),
+        executor: Executor | None = None,
+        clock: Callable[[], datetime] | None = None,
+        busy: Busy = "queue",
+        owner: str | None = None,
+        lease_seconds: float = DEFAULT_LEASE_SECONDS,
+    ) -> None:
+        self.id = _checked_id(id)
+        if busy not in ("queue", "refuse"):
+            raise ValueError(f'busy must be "queue" or "refuse", got {busy!r}')
+        if window is not None and not callable(getattr(window, "choose", None)):
+            raise TypeError(f"window must have a method choose, got {type(window).__name__}")
+        check_actors(agent, on_approval=on_approval, budget=budget, on_delta=None)
+        self._own_store = isinstance(store, str | Path)
+        opened = _opened(store)
+        check_surroundings(
+            sinks=sinks, principal=principal, environment=environment, store=opened, executor=executor, cancel=None
+        )
+        account = ledger
+        if isinstance(ledger, Ledger):
+            account = (
+                ledger.account(thread=self.id) if tenant is None else ledger.account(thread=self.id, tenant=tenant)
+            )
+        self._options = Options(
+            tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
+            environment=environment, workspace=workspace, store=opened, run_id=f"thread:{self.id}", executor=executor,
+            owner=owner or default_owner(), lease_seconds=lease_seconds, clock=clock, extra=extra, ledger=account,
+        )  # fmt: skip
+        checked(self._options, DEFAULTS)
+        self._agent = agent
+        self._window = RecentMessages() if window is None else window
+        self._busy: Busy = busy
+        self._journal = ThreadJournal(opened, self.id)
+        self._signal = Signal()
+        self._starting = asyncio.Lock()
+        self._worker: Worker | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Wait for the turn in progress, and close a store that was opened from a URL. Later calls do nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        task = self._task
+        try:
+            if task is not None:
+                with suppress(Exception):
+                    await task
+        finally:
+            if self._own_store:
+                await self._journal.store.aclose()
+
+    async def send(
+        self, text: str, *, attachments: Sequence[Any] = (), key: str | None = None
+    ) -> AsyncIterator[ThreadEvent]:
+        """Send a message, and yield the events of its own turn up to its `Ended`, or to `Asked` where it suspends.
+
+        The turn goes on when the iteration stops. The same `key` twice is one message, and yields the same events
+        again. Behind a suspended turn the message is queued, and the iteration ends without an event. Raises
+        `ThreadBusy` with `busy="refuse"`, `ThreadError` for a turn that cannot continue.
+        """
+        self._check(text, key)
+        if attachments:
+            raise ThreadError("no_attachments", "this release of threads takes no attachments")
+        message = await (self._refusing(text, key) if self._busy == "refuse" else self._queue(text, key))
+        while (begun := await self._journal.turn_of(message)) is None:
+            if not await self._advance():
+                return
+        async for event in follow_turn(self._journal, begun, self._signal, self._advance):
+            yield event
+
+    async def resume(self) -> AsyncIterator[ThreadEvent]:
+        """Continue the last turn where it suspended or died, and run the messages behind it; yield their new events.
+
+        A turn whose approval is not answered yet asks again.
+        """
+        self._check("resume", None)
+        since = await self._last_event()
+        await self._start(resumes=True)
+        async for event in thread_events(self._journal, since, self._signal, self._advance):
+            yield event
+
+    async def events(self, since: int = 0, *, follow: bool = False) -> AsyncIterator[ThreadEvent]:
+        """Events of the thread after the one numbered `since`, in any process. `follow` waits for further ones."""
+        if isinstance(since, bool) or not isinstance(since, int) or since < 0:
+            raise ThreadError("bad_since", f"since must be the number of an event, from 0 on, got {since!r}")
+        waits = self._wait if follow else None
+        async for event in thread_events(self._journal, since, self._signal, waits):
+            yield event
+
+    async def cancel(self, reason: str = "cancelled by caller") -> None:
+        """Cancel the last turn, in this process or another; one that waits for an approval ends at once."""
+        last = await self._journal.last_turn()
+        if last is None or (await view_of(self._journal, last)).ended:
+            return
+        if self._worker is not None and self._task is not None and not self._task.done():
+            self._worker.token.cancel(reason)
+            return
+        if not await end_waiting_turn(self._journal, last, self._options, reason):
+            with suppress(VersionConflict):
+                await cancel_elsewhere(self._journal, last, reason)
+        self._signal.notify()
+
+    async def messages(self, last: int | None = None) -> list[Message]:
+        """The messages of the thread, or of its `last` turns, oldest first."""
+        turns = await self.turns()
+        history = LoadedHistory(self._journal, turns)
+        found: list[Message] = []
+        for number in range(max(1, turns - last + 1) if last is not None else 1, turns + 1):
+            with suppress(KeyError):
+                found.extend((await history.turn(number)).messages)
+        return found
+
+    async def turns(self) -> int:
+        """The number of turns that have begun."""
+        last = await self._journal.last_turn()
+        return 0 if last is None else last.number
+
+    def _check(self, text: object, key: object) -> None:
+        if self._closed:
+            raise ThreadError("closed", f"thread {self.id!r} is closed")
+        if not isinstance(text, str) or not text.strip():
+            raise ThreadError("bad_message", "a message must be a non-empty string")
+        if key is not None and (not isinstance(key, str) or not key):
+            raise ThreadError("bad_key", "key must be a non-empty string")
+
+    async def _queue(self, text: str, key: str | None) -> int:
+        message = await self._journal.add_message(text, key, {})
+        await self._start()
+        return message
+
+    async def _refusing(self, text: str, key: str | None) -> int:
+        """Append the message only while no turn is in progress, under the thread's lease."""
+        async with self._starting:
+            if self._task is not None and not self._task.done():
+                raise ThreadBusy("busy", f"thread {self.id!r} has a turn in progress")
+            worker = self._new_worker()
+            if not await worker.acquire():
+                raise ThreadBusy("busy", f"thread {self.id!r} has a turn in progress in another process")
+            try:
+                last = await self._journal.last_turn()
+                waits = last is not None and not (await view_of(self._journal, last)).ended
+                if waits or await self._journal.next_message(last) is not None:
+                    raise ThreadBusy("busy", f"thread {self.id!r} has a turn that waits; resume or cancel it")
+                message = await self._journal.add_message(text, key, {})
+            except BaseException:
+                await worker.release()
+                raise
+            self._run(worker, resumes=False)
+            return message
+
+    async def _start(self, *, resumes: bool = False) -> bool:
+        """Execute turns in the background, unless a worker does so here or elsewhere."""
+        async with self._starting:
+            if self._task is not None and not self._task.done():
+                return True
+            failed = self._task
+            self._task = None
+            if failed is not None:
+                failed.result()
+            worker = self._new_worker()
+            if not await worker.acquire():
+                return False
+            self._run(worker, resumes=resumes)
+            return True
+
+    def _new_worker(self) -> Worker:
+        return Worker(self._journal, self._agent, self._options, self._window, self._signal.notify)
+
+    def _run(self, worker: Worker, *, resumes: bool) -> None:
+        self._worker = worker
+        self._task = asyncio.create_task(worker.work(resumes=resumes))
+
+    async def _advance(self) -> bool:
+        """Wait for a change, executing turns where nobody does; false when only people can continue the thread."""
+        if self._task is not None and not self._task.done():
+            await self._wait()
+            return True
+        if await self._is_idle():
+            if self._task is not None and self._task.done() and not self._task.cancelled():
+                self._task.result()
+            return False
+        if not self._closed:
+            await self._start()
+        await self._wait()
+        return True
+
+    async def _wait(self) -> bool:
+        await self._signal.wait(POLL_SECONDS)
+        return True
+
+    async def _is_idle(self) -> bool:
+        """True when the last turn waits for an approval, or nothing is left to run."""
+        last = await self._journal.last_turn()
+        if last is not None:
+            view = await view_of(self._journal, last)
+            if not view.ended:
+                return view.suspended and not await self._is_held()
+        return await self._journal.next_message(last) is None
+
+    async def _is_held(self) -> bool:
+        summary = await self._journal.store.run(self._journal.run_id)
+        return summary is not None and bool(summary.held)
+
+    async def _last_event(self) -> int:
+        last: Begun | None = await self._journal.last_turn()
+        return 0 if last is None else (await view_of(self._journal, last)).events
+
+
+def _opened(store: object) -> DurableStore:
+    if isinstance(store, Path):
+        store = f"sqlite:///{store}" if store.suffix else f"{store}/"
+    opened = open_store(store) if isinstance(store, str) else store
+    if not has_leases(opened):  # type: ignore[arg-type]  # any object
+        raise TypeError(f"store must be a DurableStore, a path or a URL, got {type(store).__name__}")
+    return opened
+
+
+def _checked_id(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"a thread's id must be a string, got {type(name).__name__}")
+    if not 0 < len(name) <= MAX_ID or "#" in name or not name.isprintable() or name != name.strip():
+        raise ValueError(f"a thread's id has 1 to {MAX_ID} printable characters without `#`, got {name!r}")
+    return name

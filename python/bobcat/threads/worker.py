@@ -1,0 +1,137 @@
+"""Execution of a thread's turns, one after the other, by the process that holds the thread's lease."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from bobcat.aio.cancel import CancelToken
+from bobcat.errors import ThreadError
+from bobcat.model.agent import Agent
+from bobcat.model.run import Message
+from bobcat.runtime.compat import DEFAULTS
+from bobcat.runtime.lease import LeaseKeeper
+from bobcat.runtime.loop import run_with
+from bobcat.runtime.options import Options
+from bobcat.runtime.turn import TurnOptions
+from bobcat.stores.protocol import DurableStore, RunBusy
+from bobcat.threads.history import Window
+from bobcat.threads.journal import Begun, ThreadJournal, turn_id
+from bobcat.threads.loading import LoadedHistory, choose, chosen_messages
+from bobcat.threads.view import TurnView
+
+CANCEL = "thread.cancel"
+CANCEL_POLL_SECONDS = 0.25
+
+
+class Worker:
+    """Executes turns while its lease holds. `resumes`: a suspended turn is run again."""
+
+    def __init__(
+        self, journal: ThreadJournal, agent: Agent, options: Options, window: Window, changed: Callable[[], None]
+    ) -> None:
+        self._journal = journal
+        self._store: DurableStore = journal.store
+        self._agent = agent
+        self._options = options
+        self._window = window
+        self._changed = changed
+        self._lost = False
+        self.token = CancelToken()
+        self.keeper = LeaseKeeper(
+            self._store, journal.run_id, owner=options.owner, seconds=options.lease_seconds
+        )  # fmt: skip
+
+    async def acquire(self) -> bool:
+        """Acquire the thread; false while another process holds it."""
+        try:
+            await self.keeper.acquire()
+        except RunBusy:
+            return False
+        self.keeper.start_heartbeat(self._on_loss)
+        return True
+
+    async def work(self, *, resumes: bool) -> None:
+        """Execute turns until none is left, and release the thread."""
+        try:
+            while not self._lost and await self._next(resumes):
+                resumes = False
+        finally:
+            await self.release()
+
+    async def release(self) -> None:
+        """Release the thread. A store that fails here lets the lease expire."""
+        with suppress(Exception):
+            lease = self.keeper.lease
+            await self._store.set_status(self._journal.run_id, "suspended", detail={"thread": True}, lease=lease)
+        with suppress(Exception):
+            await self.keeper.release()
+        self._changed()
+
+    async def _next(self, resumes: bool) -> bool:
+        """Execute one turn. False when there is none, or when it has to wait."""
+        last = await self._journal.last_turn()
+        before = 0
+        if last is not None:
+            view = await view_of(self._journal, last)
+            before = view.events
+            if not view.ended:
+                if view.suspended and not resumes:
+                    return False
+                return await self._run(last)
+        message = await self._journal.next_message(last)
+        if message is None:
+            return False
+        number = 1 if last is None else last.number + 1
+        history = LoadedHistory(self._journal, number - 1)
+        choice = await choose(self._window, history, Message("user", message.body["text"]))
+        begun = await self._journal.begin(number, message, before, choice, self.keeper.lease)
+        self._changed()
+        return await self._run(begun)
+
+    async def _run(self, begun: Begun) -> bool:
+        """Run a turn; true when it has ended."""
+        history = await chosen_messages(LoadedHistory(self._journal, begun.number - 1), begun)
+        self.token = CancelToken()
+        options = msgspec.structs.replace(
+            self._options,
+            store=self._store,
+            run_id=turn_id(self._journal.thread, begun.number),
+            cancel=self.token,
+            turn=TurnOptions(history, self._changed),
+        )
+        watcher = asyncio.create_task(self._watch_cancellation(begun.number, self.token))
+        try:
+            result = await run_with(DEFAULTS, self._agent, begun.text, options)
+        finally:
+            watcher.cancel()
+        self._changed()
+        if result.outcome in ("suspended", "superseded"):
+            return False
+        if not (await view_of(self._journal, begun)).ended:
+            raise ThreadError(result.code or "turn_failed", f"the turn cannot continue: {result.error}")
+        return True
+
+    async def _watch_cancellation(self, number: int, token: CancelToken) -> None:
+        key = f"{self._journal.run_id}/{number}"
+        while True:
+            with suppress(Exception):
+                entry = await self._store.get(CANCEL, key)
+                if entry is not None:
+                    token.cancel(str(entry.body.get("reason", "")))
+                    return
+            await asyncio.sleep(CANCEL_POLL_SECONDS)
+
+    def _on_loss(self, why: Any) -> None:  # Any: a reason that the turn's own lease reports, too
+        self._lost = True
+
+
+async def view_of(journal: ThreadJournal, begun: Begun) -> TurnView:
+    """The view of a turn, with all of its records taken."""
+    view = TurnView(begun.number, begun.before)
+    view.take(await journal.store.load(turn_id(journal.thread, begun.number)))
+    return view
