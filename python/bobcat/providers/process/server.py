@@ -156,19 +156,23 @@ class _Server:
                     break
                 for passed in descriptors:
                     os.set_inheritable(passed, False)
-                self._run(descriptors, group)
-                jobs.send(b"d")
+                self._run(descriptors, group, jobs)
         finally:
             os._exit(0)
 
-    def _run(self, descriptors: list[int], group: str | None) -> None:
+    def _run(self, descriptors: list[int], group: str | None, jobs: socket.socket) -> None:
         job, status, cwd, *files = descriptors
         with open(job, "rb") as text:
             text.seek(0)
             described = json.load(text)
         if group is not None:
             cgroup.limit(group, described["limits"].get("processes"))
-        supervise(described, status, cwd, files)
+
+        def ended() -> None:
+            with suppress(OSError):  # the server was killed
+                jobs.send(b"d")
+
+        supervise(described, status, cwd, files, ended)
         os.close(status)
 
     def _reap(self) -> None:

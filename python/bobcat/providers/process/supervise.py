@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -24,8 +25,11 @@ _CHECK_SECONDS = (0.002, 0.05)
 
 
 # Any: JSON
-def supervise(job: dict[str, Any], status: int, cwd: int, files: list[int]) -> None:
-    """Run `job`. Write the number of this process to `status`, and the outcome as JSON, each in a line."""
+def supervise(job: dict[str, Any], status: int, cwd: int, files: list[int], ended: Callable[[], None]) -> None:
+    """Run `job`. Write the number of this process to `status`, and the outcome as JSON, each in a line.
+
+    `ended` is called before the outcome is written: a client that has it finds this supervisor free.
+    """
     system.adopt_orphans()
     began = time.monotonic()
     with suppress(OSError):
@@ -48,6 +52,7 @@ def supervise(job: dict[str, Any], status: int, cwd: int, files: list[int]) -> N
     )
     outcome["left"] = tree.kill_all(KILL_SECONDS)
     outcome["duration_ms"] = int((time.monotonic() - began) * 1000)
+    ended()
     with suppress(OSError):  # the client has gone
         os.write(status, json.dumps(outcome).encode() + b"\n")
 
