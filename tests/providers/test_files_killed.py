@@ -31,13 +31,18 @@ CASES = [
     (MOVE, "rename_noreplace", "before", OLD, MOVED, "ok"),
     (MOVE, "rename_noreplace", "after", MOVED, MOVED, "ok"),
 ]
+USUAL = (1, 4)
+"""The cases that are tried without a campaign."""
 
 
 def content(base: Path) -> dict[str, str]:
     return {each.name: each.read_text() for each in (base / "ws").iterdir() if not each.name.startswith(DRAFT_PREFIX)}
 
 
-@pytest.mark.parametrize(("call", "function", "when", "left", "then", "status"), CASES)
+@pytest.mark.parametrize(
+    ("call", "function", "when", "left", "then", "status"),
+    [pytest.param(*case, marks=() if n in USUAL else pytest.mark.slow) for n, case in enumerate(CASES)],
+)
 def test_a_killed_call_leaves_whole_files_and_is_completed_once(
     call: tuple[str, dict[str, Any]],
     function: str,

@@ -12,6 +12,8 @@ from sql.databases import Lite, Postgres, parsed
 from sql.statements import Statements
 
 PARTS = 2
+LITE, FULL = (campaign.examples(8_000), campaign.examples(2_000)) if campaign.SIZE else (2_000, 400)
+"""Statements for SQLite and for PostgreSQL."""
 TRAPS = [
     # SQLite takes the keyword for an alias, and reads the table behind the comma.
     "SELECT * FROM a window, secret",
@@ -106,7 +108,7 @@ def test_traps_are_undecidable_or_name_all(lite: Lite, postgres: Postgres) -> No
 @pytest.mark.campaign
 @pytest.mark.parametrize("part", range(PARTS))
 def test_sqlite_touches_nothing_that_the_facet_does_not_name(part: int, lite: Lite) -> None:
-    texts = [Statements(seed, lite=True).statement() for seed in campaign.seeds(campaign.examples(8_000), part, PARTS)]
+    texts = [Statements(seed, lite=True).statement() for seed in campaign.seeds(LITE, part, PARTS)]
     seen = compare(lite, texts)
     assert seen["accepted"] > len(texts) / 10
     assert seen["accepted, undecidable"] < seen["accepted"] / 2
@@ -114,6 +116,6 @@ def test_sqlite_touches_nothing_that_the_facet_does_not_name(part: int, lite: Li
 
 @pytest.mark.campaign
 def test_postgresql_depends_on_nothing_that_the_facet_does_not_name(postgres: Postgres) -> None:
-    texts = [Statements(seed, lite=False).statement() for seed in campaign.seeds(campaign.examples(2_000), 0, 1)]
+    texts = [Statements(seed, lite=False).statement() for seed in campaign.seeds(FULL, 0, 1)]
     seen = compare(postgres, texts)
     assert seen["accepted"] > len(texts) / 20

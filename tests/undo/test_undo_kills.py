@@ -20,7 +20,7 @@ SECONDS = 300
 FEWEST = 12
 """Fewest boundaries that any phase has: two for each of the statements of the undo store alone."""
 
-USUAL = {("write", "effect"), ("write", "undo"), ("update", "undo")}
+USUAL = {("write", "effect"), ("write", "undo")}
 """The phases that are tried without a campaign."""
 IN_STEPS = ("append", "append-new", "mkdir-parents")
 """Effects of the provider that a kill can cut in two. Recovery takes the first part back."""

@@ -108,7 +108,9 @@ def refused(shop: str, tmp_path: Path, statement: str, text: str, **options: Any
     assert content(shop) == before
 
 
-@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize(
+    "statement", [pytest.param(each, marks=() if n % 3 == 0 else pytest.mark.slow) for n, each in enumerate(STATEMENTS)]
+)
 def test_every_statement_is_undone_and_the_undo_too(shop: str, tmp_path: Path, statement: str) -> None:
     before = content(shop)
 
