@@ -55,9 +55,9 @@ class Ledger:
         return ToolSet.from_functions(pay)
 
 
-def thread(store: Any, ledger: Ledger, **options: Any) -> Thread:
+def thread(store: Any, payments: Ledger, **options: Any) -> Thread:
     """A thread of the payer."""
-    return Thread(store, "acme/42", **{"agent": Payer(), "tools": ledger.tools(), "policy": POLICY, **options})
+    return Thread(store, "acme/42", **{"agent": Payer(), "tools": payments.tools(), "policy": POLICY, **options})
 
 
 async def collect(events: Any) -> list[ThreadEvent]:

@@ -105,6 +105,12 @@ from bobcat.errors import (
     StoreWarning as StoreWarning,
 )
 from bobcat.errors import (
+    ThreadBusy as ThreadBusy,
+)
+from bobcat.errors import (
+    ThreadError as ThreadError,
+)
+from bobcat.errors import (
     ToolError as ToolError,
 )
 from bobcat.errors import (
@@ -378,6 +384,19 @@ from bobcat.stores import (
 from bobcat.stores import (
     SQLiteStore as SQLiteStore,
 )
+from bobcat.threads import Asked as Asked
+from bobcat.threads import CallProposed as CallProposed
+from bobcat.threads import CallResult as CallResult
+from bobcat.threads import CallStarted as CallStarted
+from bobcat.threads import Decided as Decided
+from bobcat.threads import Ended as Ended
+from bobcat.threads import ReplyDiscarded as ReplyDiscarded
+from bobcat.threads import Thread as Thread
+from bobcat.threads import ThreadEvent as ThreadEvent
+from bobcat.threads import ThreadText as ThreadText
+from bobcat.threads import ThreadThinking as ThreadThinking
+from bobcat.threads import ThreadUsage as ThreadUsage
+from bobcat.threads import TurnStarted as TurnStarted
 from bobcat.tools.action import Action as Action
 from bobcat.tools.action import current_action as current_action
 from bobcat.tools.action import uses_action as uses_action

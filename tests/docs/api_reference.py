@@ -30,6 +30,8 @@ GROUPS = {
     "Guard": "Guard Outcome",
     "Undo": "Undo UndoEntry Recovered",
     "Ledger": "Ledger Cap Price Prices LedgerAccount Reservation Balance Spending",
+    "Threads": "Thread ThreadEvent TurnStarted ThreadText ThreadThinking ReplyDiscarded CallProposed "
+    "Decided Asked CallStarted CallResult ThreadUsage Ended",
     "Executors": "Executor inline_executor subprocess_executor route_executor",
     "Approvals": "ApprovalHandler ApprovalRequest ApprovalDecision auto_approve auto_deny all_approve "
     "callback_approval cli_prompt_approval durable_approvals Approvals Allowlist ConfirmationGate "
@@ -39,8 +41,8 @@ GROUPS = {
     "step_record_from_json step_record_to_json idempotency_key replay RunView StepView",
     "Graphs": "run_graph GraphNode GraphResult NodeOutcome Router compile_graph load_graph_file GraphSpec",
     "Errors and diagnostics": "PolicyCompileError GraphCompileError BundleError RequestError StoreError AuditError "
-    "ApprovalError ActionBlocked ToolError UndoError LedgerError DuplicateRecord PolicyWarning StoreWarning Diagnostic "
-    "Severity Span",
+    "ApprovalError ActionBlocked ToolError UndoError LedgerError ThreadError ThreadBusy DuplicateRecord PolicyWarning "
+    "StoreWarning Diagnostic Severity Span",
     "Package": "__version__",
 }
 

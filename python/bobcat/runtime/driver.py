@@ -75,7 +75,7 @@ from bobcat.runtime.mediator import execute, preview, with_args
 from bobcat.runtime.options import Options
 from bobcat.runtime.spending import ModelSpending
 from bobcat.runtime.state import RunState, Setup
-from bobcat.runtime.turn import DeltaJournal, TurnAgent
+from bobcat.runtime.turn import REPLY_COST, DeltaJournal, TurnAgent
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.protocol import CheckedTransaction, LeaseLost
 from bobcat.text.json_text import format_exception
@@ -110,6 +110,8 @@ class RunDriver:
                 owner=options.owner,
                 lease_seconds=options.lease_seconds,
             )
+        self._cost: int | None = None
+        """Cost of the last reply in micro-dollars, until it is on record."""
         self.deltas: DeltaJournal | None = None
         if options.turn is not None and self._journal is not None:
             self._journal.on_record = options.turn.on_record
@@ -274,7 +276,14 @@ class RunDriver:
         self.deltas.begin(0 if self._run is None else self._run.step)
         event = await self._spend_and_call(command)
         failure = await self._interrupts.wait_uninterruptible(self.deltas.flush)
-        return event if failure is None else failure
+        if failure is not None:
+            return failure
+        cost, self._cost = self._cost, None
+        if cost is not None:
+            written = await self._append(Append(REPLY_COST, {"cost_micros": cost}, ""))
+            if isinstance(written, (StoreFailed, Superseded)):
+                return written
+        return event
 
     async def _spend_and_call(self, command: AskModel) -> Event:
         if self.spending is None:
@@ -283,7 +292,7 @@ class RunDriver:
         if isinstance(reserved, ModelFailed):
             return reserved
         event = self._interrupts.due() or await self._call_model(command)
-        await self.spending.settle(reserved, event)
+        self._cost = await self.spending.settle(reserved, event)
         return event
 
     async def _call_model(self, command: AskModel) -> Event:

@@ -89,16 +89,20 @@ class ModelSpending:
             text = f"the worst case of the next model call is unknown: {format_exception(error)}"
             return ModelFailed(text, text)
 
-    async def settle(self, reservation: Reservation, event: Event) -> None:
-        """Commit what a reply took, or release a call that was not made. A failure is logged: all of it then counts."""
+    async def settle(self, reservation: Reservation, event: Event) -> int | None:
+        """Commit what a reply took, and return its cost in micro-dollars; or release a call that was not made.
+
+        A failure is logged: all of it then counts.
+        """
         try:
             if isinstance(event, ModelReplied):
-                await self._ledger.commit(reservation, usage_of(event.reply))
-            elif isinstance(event, Interrupted) and not event.started:
+                return (await self._ledger.commit(reservation, usage_of(event.reply))).usd
+            if isinstance(event, Interrupted) and not event.started:
                 await self._ledger.release(reservation)
         except LedgerError as error:
             fields = {"run_id": self._run, "reservation": reservation.id}
             log.warning("reservation %s is not settled and counts in full: %s", reservation.id, error, extra=fields)
+        return None
 
     async def _input_tokens(self, conversation: Sequence[Message]) -> int:
         """An upper bound of the input: the agent's own, or a token for each byte."""

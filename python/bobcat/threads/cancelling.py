@@ -15,7 +15,7 @@ from bobcat.threads.worker import CANCEL
 
 
 async def end_waiting_turn(journal: ThreadJournal, begun: Begun, options: Options, reason: str) -> bool:
-    """Record the end of a turn that nobody executes; false when somebody does."""
+    """Record the end of a turn that waits; false while a process executes it."""
     store = journal.store
     keeper = LeaseKeeper(store, journal.run_id, owner=None, seconds=options.lease_seconds)
     try:

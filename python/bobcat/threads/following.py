@@ -23,7 +23,7 @@ class Signal:
         self._event = asyncio.Event()
 
     def notify(self) -> None:
-        """Wake everybody who waits."""
+        """Wake all that wait."""
         self._event.set()
         self._event = asyncio.Event()
 

@@ -248,7 +248,7 @@ class Thread:
         self._task = asyncio.create_task(worker.work(resumes=resumes))
 
     async def _advance(self) -> bool:
-        """Wait for a change, executing turns where nobody does; false when only people can continue the thread."""
+        """Wait for a change, executing turns that no process executes; false when a person must act."""
         if self._task is not None and not self._task.done():
             await self._wait()
             return True
@@ -284,6 +284,8 @@ class Thread:
 
 
 def _opened(store: object) -> DurableStore:
+    if isinstance(store, str) and ":" not in store and not store.endswith(("/", "\\")):
+        store = Path(store)
     if isinstance(store, Path):
         store = f"sqlite:///{store}" if store.suffix else f"{store}/"
     opened = open_store(store) if isinstance(store, str) else store

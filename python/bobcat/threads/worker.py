@@ -73,7 +73,7 @@ class Worker:
         self._changed()
 
     async def _next(self, resumes: bool) -> bool:
-        """Execute one turn. False when there is none, or when it has to wait."""
+        """Execute one turn. False without a turn to execute, or when it has to wait."""
         last = await self._journal.last_turn()
         before = 0
         if last is not None:
