@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import jsonschema
+import jsonschema_rs
 import pytest
 import yaml
 
@@ -15,7 +16,8 @@ from bobcat.language.operators import OPERATORS
 from diagnostic_examples import sections
 from oracle.corpus import load
 
-VALIDATOR = jsonschema.Draft202012Validator(policy_schema())
+VALIDATOR = jsonschema_rs.Draft202012Validator(policy_schema())
+"""The corpus has a thousand policies: `jsonschema` takes minutes for them."""
 
 # What a schema cannot see: names, orders, sums, patterns, and what is lost once the text is read.
 BEYOND = {
