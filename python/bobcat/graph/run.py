@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from math import inf
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from uuid import uuid4
 
 from bobcat.aio.cancel import CancelSignal, cancelled_reason
@@ -22,24 +23,31 @@ from bobcat.graph.model import DONE, GraphNode, GraphResult, GraphSpec, NodeOutc
 from bobcat.journal.records import RunStore
 from bobcat.logs import logger
 from bobcat.model.decision import Principal
+from bobcat.model.deltas import DeltaEvent
 from bobcat.model.frozen import FrozenDict
 from bobcat.model.run import AuditEvent, RunErrorCode, RunOutcome, RunResult
-from bobcat.runtime.arguments import check_surroundings
+from bobcat.runtime.arguments import check_actors, check_surroundings
 from bobcat.runtime.extra import Extra, facts_of
 from bobcat.runtime.journaling import REFUSED
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, default_owner
 from bobcat.runtime.loop import run_agent
 from bobcat.runtime.options import Durable, durable_of
 from bobcat.runtime.resume_check import check_allowed
+from bobcat.runtime.spending import CANNOT_PAY, account_of, spending_of
 from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.protocol import RunStatus
 from bobcat.text.json_text import format_exception
 
+if TYPE_CHECKING:
+    from bobcat.ledger import Ledger, LedgerAccount
+
 GRAPH_BUNDLE = "graph"
 """Placeholder for a bundle's id in the events of a graph, which has none."""
 
 Compose: TypeAlias = Callable[[str, NodeOutcome], str]
+OnNodeDelta: TypeAlias = Callable[[str, DeltaEvent], Awaitable[None] | None]
+"""A reader of deltas, with the name of their node: an async function, or a plain one that returns soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,8 @@ async def run_graph(
     allow_changed: Collection[str] = (),
     extra: Extra | None = None,
     durable: Durable | None = None,
+    ledger: Ledger | LedgerAccount | None = None,
+    on_delta: OnNodeDelta | None = None,
 ) -> GraphResult:
     """Run `nodes` on `task`, from `start` on; after each, `router` selects the next one.
 
@@ -89,10 +99,17 @@ async def run_graph(
     Calling again with the same `run_id` continues where the journal ends: a node that has finished, failed or not, is
     not run again. In a store with leases the graph itself is leased, too.
 
+    With `ledger`, every node pays from the same account, and the caps of a run are those of the whole graph. The graph
+    fails before a model call that cannot be paid; called again with the same `run_id`, it continues with that node.
+    `on_delta` receives the name of the node and each delta, as in `run_agent`.
+
     Raises `ValueError` and `TypeError` for invalid arguments, before anything runs.
     """
     journal = durable_of(durable, store, run_id, owner, lease_seconds, allow_changed)
     check_graph(nodes, router)
+    for node in nodes.values():
+        if isinstance(node, GraphNode):
+            check_actors(node.agent, on_approval=node.on_approval, budget=node.budget, on_delta=on_delta)
     check_allowed(journal["allow_changed"])
     facts_of(extra)
     check_surroundings(
@@ -118,6 +135,8 @@ async def run_graph(
         workspace=workspace,
         executor=executor,
         extra=extra,
+        ledger=ledger,
+        on_delta=on_delta,
         **{**journal, "owner": journal["owner"] or default_owner()},
     ).run()
 
@@ -155,6 +174,8 @@ class GraphRun:
         store: RunStore | None,
         run_id: str | None,
         cancel: CancelSignal | None,
+        ledger: Ledger | LedgerAccount | None = None,
+        on_delta: OnNodeDelta | None = None,
         **surroundings: Any,  # Any: arguments of `run_agent`, checked there
     ) -> None:
         spec = router if isinstance(router, GraphSpec) else None
@@ -185,10 +206,23 @@ class GraphRun:
             check_node(name, node)
         self.fanout = Fanout(self.sinks, total_seconds=inf)
         self.correlation_id = run_id or str(uuid4())
+        self.on_delta = on_delta
+        self.paid: dict[str, LedgerAccount] = {} if ledger is None else {"ledger": self._account(ledger)}
         self.events = self.transition = 0
         self.path: list[NodeOutcome] = []
         self.other_task = False
         """True when the journal is that of another task: its status stays."""
+
+    def _account(self, ledger: Ledger | LedgerAccount) -> LedgerAccount:
+        """The account of all nodes. Raises `ValueError` and `TypeError` for a node that it cannot pay."""
+        account = account_of(ledger)
+        account = replace(account, run=account.run or self.correlation_id)
+        for name, node in self.nodes.items():
+            try:
+                spending_of(account, node.agent, node.tools, run=account.run, principal=self.surroundings["principal"])
+            except ValueError as error:
+                raise ValueError(f"node {name!r}: {error}") from error
+        return account
 
     async def run(self) -> GraphResult:
         """Execute the graph, from its journal to its result."""
@@ -279,9 +313,11 @@ class GraphRun:
         if result.outcome == "superseded":
             text = f"superseded: node {name!r} was overtaken by another worker"
             raise _End("superseded", text, ("graph.superseded", {"hop": self.transition}))
-        # A graph does not continue without its required sinks or its store. Other failures of a node are routed.
-        if result.code == "sink_failed" or (self.store is not None and result.code in STORE_FAILURES):
+        # A graph does not continue without its required sinks, its store or its ledger. Other failures are routed.
+        if result.code == "sink_failed" or (self._is_kept() and result.code in STORE_FAILURES):
             raise _failed(error)
+        if self.paid and result.code == "budget_exhausted" and error.startswith(CANNOT_PAY):
+            raise _failed(f"node {name!r}: {error}")
         await self.journal.finish(outcome)
         return outcome
 
@@ -326,9 +362,14 @@ class GraphRun:
             run_id=child,
             cancel=self.cancel,
             **self._named(name),
+            **self.paid,
+            **({} if self.on_delta is None else {"on_delta": partial(self.on_delta, name)}),
             **self.surroundings,
         )
         return NodeOutcome(name, result, denials, self.transition)
+
+    def _is_kept(self) -> bool:
+        return self.store is not None or bool(self.paid)
 
     async def _route(self, outcome: NodeOutcome) -> str | None:
         """The next node: as journaled, or as the router answers, which is then journaled."""

@@ -30,6 +30,7 @@ log = logger("runtime")
 
 MESSAGE_TOKENS = 16
 """Most tokens that a vendor adds around one message."""
+CANNOT_PAY = "the next model call cannot be paid"
 _REFUSALS = ("exhausted", "above_cap")
 
 
@@ -79,7 +80,7 @@ class ModelSpending:
             )  # fmt: skip
         except LedgerError as error:
             if error.code in _REFUSALS:
-                text = f"the next model call cannot be paid: {error}"
+                text = f"{CANNOT_PAY}: {error}"
                 return ModelFailed(text, text, code="budget_exhausted")
             text = f"the ledger failed: {error} ({error.code})"
             return ModelFailed(text, text, code="store_failed")
@@ -126,14 +127,20 @@ def spending_of(
     """Return the spending of a run. Raises `TypeError` for anything else than a ledger, and `ValueError`."""
     if ledger is None:
         return None
+    account = account_of(ledger)
+    spending = ModelSpending(account, agent, tools, run=run, principal=f"{principal.kind}:{principal.id}")
+    spending.check()
+    return spending
+
+
+def account_of(ledger: object) -> LedgerAccount:
+    """Return the account of a `ledger` argument. Raises `TypeError` for anything else than a ledger or an account."""
     from bobcat.ledger import Ledger, LedgerAccount
 
     account = ledger.account() if isinstance(ledger, Ledger) else ledger
     if not isinstance(account, LedgerAccount):
         raise TypeError(f"ledger must be a Ledger or ledger.account(...), got {type(ledger).__name__}")
-    spending = ModelSpending(account, agent, tools, run=run, principal=f"{principal.kind}:{principal.id}")
-    spending.check()
-    return spending
+    return account
 
 
 def usage_of(reply: object) -> Usage | None:
