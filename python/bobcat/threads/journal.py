@@ -5,6 +5,7 @@ Messages are appended by any process at the next free position. Only the holder 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -13,6 +14,7 @@ from typing import Any
 from bobcat.errors import ThreadError
 from bobcat.journal.records import DuplicateRecord, StepRecord
 from bobcat.model.frozen import FrozenDict
+from bobcat.model.run import Message
 from bobcat.stores.protocol import DurableStore, Lease, VersionConflict
 
 MESSAGE, TURN = "thread.message", "turn.started"
@@ -49,6 +51,8 @@ class ThreadJournal:
         self.store = store
         self.thread = thread
         self.run_id = journal_id(thread)
+        self.ended: OrderedDict[int, tuple[Message, ...]] = OrderedDict()
+        """Messages of ended turns, which do not change: the most recently used ones."""
 
     async def length(self) -> int:
         """Number of records."""

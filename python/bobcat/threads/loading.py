@@ -11,12 +11,13 @@ from bobcat.model.run import Message
 from bobcat.stores.protocol import VersionConflict
 from bobcat.threads.history import Choice, Shown, Turn, Window
 from bobcat.threads.journal import NOTES, Begun, ThreadJournal, turn_id
-from bobcat.threads.view import message_from_body, message_to_body, messages_of
+from bobcat.threads.view import ENDS, message_from_body, message_to_body, messages_of
 
 PINS = "thread.pin"
 MAX_MESSAGES = 100
 MAX_TOKENS = 50_000
 CHARACTERS_PER_TOKEN = 3
+MAX_CACHED_TURNS = 256
 
 
 class LoadedHistory:
@@ -25,7 +26,7 @@ class LoadedHistory:
     def __init__(self, journal: ThreadJournal, turns: int) -> None:
         self._journal = journal
         self._turns = turns
-        self._loaded: dict[int, Turn] = {}
+        self._pins: frozenset[int] | None = None
 
     @property
     def turns(self) -> int:
@@ -41,27 +42,41 @@ class LoadedHistory:
         """One earlier turn. Raises `KeyError`."""
         if not 1 <= number <= self._turns:
             raise KeyError(number)
-        if number not in self._loaded:
-            records = await self._journal.store.load(turn_id(self._journal.thread, number))
-            task = next((each.body["task"] for each in records if each.kind == "run.started"), None)
-            if task is None:
-                raise KeyError(number)
-            pinned = await self._journal.store.get(PINS, self._pin_key(number)) is not None
-            self._loaded[number] = Turn(number, messages_of(records, Message("user", task)), pinned)
-        return self._loaded[number]
+        return Turn(number, await self._messages_of(number), number in await self._pinned_numbers())
+
+    async def _messages_of(self, number: int) -> tuple[Message, ...]:
+        cache = self._journal.ended
+        if number in cache:
+            cache.move_to_end(number)
+            return cache[number]
+        records = await self._journal.store.load(turn_id(self._journal.thread, number))
+        task = next((each.body["task"] for each in records if each.kind == "run.started"), None)
+        if task is None:
+            raise KeyError(number)
+        messages = messages_of(records, Message("user", task))
+        if any(each.kind in ENDS for each in records):
+            cache[number] = messages
+            while len(cache) > MAX_CACHED_TURNS:
+                cache.popitem(last=False)
+        return messages
 
     async def pinned(self) -> Sequence[Turn]:
         """The pinned turns, oldest first."""
-        found: list[Turn] = []
-        after = prefix = f"{self._journal.run_id}/"
-        while page := await self._journal.store.scan(PINS, after=after):
-            for entry in page:
-                if not entry.key.startswith(prefix):
-                    return found
-                if entry.body.get("pinned", True) and int(entry.key.removeprefix(prefix)) <= self._turns:
-                    found.append(await self.turn(int(entry.key.removeprefix(prefix))))
-            after = page[-1].key
-        return found
+        return [await self.turn(number) for number in sorted(await self._pinned_numbers())]
+
+    async def _pinned_numbers(self) -> frozenset[int]:
+        """The numbers of the pinned turns, read once for each new turn."""
+        if self._pins is None:
+            found: set[int] = set()
+            after = prefix = f"{self._journal.run_id}/"
+            while page := await self._journal.store.scan(PINS, after=after):
+                ours = [entry for entry in page if entry.key.startswith(prefix) and entry.body.get("pinned", True)]
+                found.update(int(entry.key.removeprefix(prefix)) for entry in ours)
+                after = page[-1].key
+                if not after.startswith(prefix):
+                    break
+            self._pins = frozenset(number for number in found if 1 <= number <= self._turns)
+        return self._pins
 
     async def note(self, name: str) -> dict[str, object] | None:
         """A note that a window kept in the thread."""
@@ -78,9 +93,6 @@ class LoadedHistory:
             except VersionConflict:
                 continue
             return
-
-    def _pin_key(self, number: int) -> str:
-        return f"{self._journal.run_id}/{number:012d}"
 
 
 class RecentMessages:

@@ -24,6 +24,8 @@ from bobcat.threads.events import (
     TurnStarted,
 )
 
+ENDS = frozenset({"final", "run.failed", "run.cancelled"})
+"""Records that end a turn."""
 _STARTING = EFFECTFUL_VERDICTS | {"dry_run"}
 _NO_RESULT = "[error] the turn ended before this call had a result"
 
