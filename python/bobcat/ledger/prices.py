@@ -141,10 +141,10 @@ STOCK: Mapping[str, Mapping[str, Money]] = {
     "claude-sonnet-4-5": {"input": 3, "output": 15, "cache_read": "0.30", "cache_write": "3.75"},
     "claude-haiku-5-5": {"input": "0.50", "output": "2.50", "cache_read": "0.05", "cache_write": "0.625"},
     "claude-haiku-4-5": {"input": 1, "output": 5, "cache_read": "0.10", "cache_write": "1.25"},
-    "gpt-6-astra": {"input": 10, "output": 50, "cache_read": 1},
-    "gpt-6-sol": {"input": 2, "output": 10, "cache_read": "0.20", "cache_write": "2.50"},
-    "gpt-6-luna": {"input": "0.10", "output": "0.50", "cache_read": "0.01", "cache_write": "0.125"},
-    "gpt-5.4": {"input": "2.50", "output": 15, "cache_read": "0.25"},
+    "gpt-6-astra": {"input": 20, "output": 75, "cache_read": 2, "cache_write": 25},
+    "gpt-6-sol": {"input": 4, "output": 15, "cache_read": "0.40", "cache_write": 5},
+    "gpt-6-luna": {"input": "0.20", "output": "0.75", "cache_read": "0.02", "cache_write": "0.25"},
+    "gpt-5.4": {"input": 5, "output": "22.50", "cache_read": "0.50"},
     "gpt-5.4-mini": {"input": "0.75", "output": "4.50", "cache_read": "0.075"},
     "gpt-5": {"input": "1.25", "output": 10, "cache_read": "0.125"},
     "gpt-5-mini": {"input": "0.25", "output": 2, "cache_read": "0.025"},
@@ -152,4 +152,4 @@ STOCK: Mapping[str, Mapping[str, Money]] = {
     "gpt-4.1": {"input": 2, "output": 8, "cache_read": "0.50"},
     "gpt-4.1-mini": {"input": "0.40", "output": "1.60", "cache_read": "0.10"},
 }
-"""List prices of contexts of the usual length, without discounts; a model with two levels has the higher one."""
+"""List prices without discounts. A model that costs more for long prompts has the higher price: caps must hold."""
