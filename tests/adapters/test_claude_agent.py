@@ -46,7 +46,7 @@ def _run(*replies: dict[str, Any], **more: Any) -> tuple[Run, Vendor]:
 
     async def run() -> Run:
         async with _client(vendor) as client:
-            return await governed_async(ClaudeAgent(tools=TOOLS, client=client, **more))
+            return await governed_async(ClaudeAgent(tools=TOOLS, client=client, cache_prompt=False, **more))
 
     with serving(*replies) as vendor:
         return asyncio.run(run()), vendor
@@ -204,7 +204,7 @@ def test_system_messages_and_empty_replies_are_left_out_of_the_conversation() ->
 
     async def step() -> None:
         async with _client(vendor) as client:
-            await ClaudeAgent(tools=ToolSet(), client=client).step(conversation)
+            await ClaudeAgent(tools=ToolSet(), client=client, cache_prompt=False).step(conversation)
 
     with serving(_reply(_text("ok"))) as vendor:
         asyncio.run(step())

@@ -28,7 +28,16 @@ RELEASE = "lynx-agent==2.11.1"
 NEEDED = ["msgspec", "PyYAML", "google-re2", "click", "rich"]
 SDKS = ["mcp>=1.24,<2", "openai-agents>=0.20", "opentelemetry-sdk>=1.30", "anthropic>=0.60", "openai>=2"]
 SUITE = ["pytest", "pytest-asyncio", "hypothesis"]
-OURS = ("hash_chain", "integrations", "otel_sink", "mcp_proxy", "mcp_proxy_live", "fastmcp_proxy", "cli")
+OURS = (
+    "hash_chain",
+    "integrations",
+    "otel_sink",
+    "mcp_proxy",
+    "mcp_proxy_live",
+    "fastmcp_proxy",
+    "cli",
+    "openai_compat",
+)
 """Their tests of the parts that Bobcat has."""
 UNCHANGED = (
     "cancel", "durability", "executors", "graph", "policy", "run_agent", "sandbox", "shadows", "sinks_and_approvals",

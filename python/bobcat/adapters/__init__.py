@@ -1,9 +1,12 @@
 """Adapters for agents and tools of other vendors. Each needs its extra: `pip install 'bobcat[anthropic]'`.
 
-| extra | provides | |---|---| | `anthropic` | `ClaudeAgent`: Claude, through the Messages API | | `openai` |
-`OpenAIAgent`: models behind a Chat Completions API | | `langgraph` | `LangGraphAgent`: a compiled LangGraph graph | |
-`crewai` | `CrewAIAgent`, `crewai_tools`: a crew, and its tools behind the policy | | `mcp` | `mcp_tools`: the tools of
-an MCP server; `mcp_pins`: the digests of their definitions |
+| extra | provides |
+|---|---|
+| `anthropic` | `ClaudeAgent`: Claude, through the Messages API |
+| `openai` | `OpenAIAgent`: models behind a Chat Completions API; `openai_compatible_agent`: servers of a table |
+| `langgraph` | `LangGraphAgent`: a compiled LangGraph graph |
+| `crewai` | `CrewAIAgent`, `crewai_tools`: a crew, and its tools behind the policy |
+| `mcp` | `mcp_tools`: the tools of an MCP server; `mcp_pins`: the digests of their definitions |
 
 Importing this package imports none of the vendors' packages; using a name does.
 """
@@ -15,5 +18,9 @@ from bobcat.adapters.crewai_adapter import CrewAIAgent, crewai_tools
 from bobcat.adapters.langgraph_adapter import LangGraphAgent
 from bobcat.adapters.mcp import mcp_pins, mcp_tools
 from bobcat.adapters.openai_sdk import OpenAIAgent
+from bobcat.adapters.providers import PROVIDERS, Provider, openai_compatible_agent, resolve_credentials
 
-__all__ = ["ClaudeAgent", "CrewAIAgent", "LangGraphAgent", "OpenAIAgent", "crewai_tools", "mcp_pins", "mcp_tools"]
+__all__ = [
+    "PROVIDERS", "ClaudeAgent", "CrewAIAgent", "LangGraphAgent", "OpenAIAgent", "Provider", "crewai_tools", "mcp_pins",
+    "mcp_tools", "openai_compatible_agent", "resolve_credentials",
+]  # fmt: skip

@@ -16,7 +16,9 @@ from typing import Any
 
 from bobcat.adapters.aclose import ClientAgent, most_tokens, sdk
 from bobcat.adapters.arguments import CUT_OFF, read_arguments
+from bobcat.adapters.prompt_cache import cached
 from bobcat.adapters.request_options import fitting, send
+from bobcat.adapters.stream_retries import repeated, retries_of
 from bobcat.adapters.streams import NO_ARGUMENTS, StreamedCall, cut_off, last_of, reading
 from bobcat.adapters.token_counts import counts
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
@@ -51,6 +53,9 @@ class ClaudeAgent(ClientAgent):
     came, signed, and in its place among text and calls. `stream` yields the parts of the reply as they arrive; `step`
     streams long replies without showing them.
 
+    `cache_prompt` marks the system prompt, the tools and the end of the conversation for the provider's cache, so that
+    the next step pays the lower price for all of them.
+
     `timeout` (seconds for one attempt) and `retries` replace those of the client. `extra` has other parameters of the
     Messages API by name, such as `thinking`. Raises `ValueError` when it names one that the adapter sets, or one that
     makes the API run tools by itself.
@@ -65,6 +70,8 @@ class ClaudeAgent(ClientAgent):
         max_tokens: int = 4096,
         temperature: float | None = None,
         top_p: float | None = None,
+        stop: Sequence[str] | None = None,
+        cache_prompt: bool = True,
         timeout: float | None = None,
         retries: int | None = None,
         # Any: parameters of the API have any type.
@@ -77,6 +84,11 @@ class ClaudeAgent(ClientAgent):
             timeout=timeout, retries=retries, temperature=temperature, top_p=top_p,
         )  # fmt: skip
         self._request = {"model": model, "max_tokens": max_tokens, **self._request}
+        self._cache_prompt = cache_prompt
+        if stop is not None:
+            if "stop_sequences" in self._request:
+                raise ValueError("extra sets `stop_sequences`, which the argument `stop` sets too")
+            self._request["stop_sequences"] = list(stop)
         if system:
             self._request["system"] = system
         offered = toolset_to_anthropic_tools(tools)
@@ -87,20 +99,29 @@ class ClaudeAgent(ClientAgent):
         """Claude's next step. Raises `IncompleteReply` for an incomplete answer, and the SDK's exceptions."""
         api = self._client.messages
         if self._request["max_tokens"] <= STREAMED_ABOVE_TOKENS or not hasattr(api, "stream"):
-            request = {**self._request, "messages": _to_messages(conversation, self._names)}
-            return self._read(await send(api.create, request))
-        return await last_of(self.stream(conversation))
+            return self._read(await send(api.create, self._asked(conversation)))
+        return await last_of(repeated(lambda: self._stream(conversation), retries_of(self._client), shown=False))
 
     def count_tokens(self, conversation: Sequence[Message]) -> int:
         """Return an upper bound of the input tokens of the next request, for a ledger."""
-        return most_tokens({**self._request, "messages": _to_messages(conversation, self._names)})
+        return most_tokens(self._asked(conversation))
+
+    def _asked(self, conversation: Sequence[Message]) -> dict[str, Any]:
+        request = {**self._request, "messages": _to_messages(conversation, self._names)}
+        return cached(request) if self._cache_prompt else request
 
     async def stream(
         self, conversation: Sequence[Message]
     ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
         """The deltas of Claude's next step, then the step. Raises what `step` raises."""
+        async for item in repeated(lambda: self._stream(conversation), retries_of(self._client)):
+            yield item
+
+    async def _stream(
+        self, conversation: Sequence[Message]
+    ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
         api = self._client.messages
-        request = {**self._request, "messages": _to_messages(conversation, self._names)}
+        request = self._asked(conversation)
         if not hasattr(api, "stream"):  # a substitute for a client of the SDK
             yield self._read(await send(api.create, request))
             return

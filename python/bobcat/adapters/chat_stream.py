@@ -5,10 +5,11 @@ Servers differ: some send an id or a name with every part of a call, some no ind
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from bobcat.adapters.chat_quirks import ReturnedFields
 from bobcat.adapters.streams import StreamedCall, cut_off
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.model.deltas import Delta, TextDelta, ThinkingDelta
@@ -31,8 +32,9 @@ class _Call(StreamedCall):
 class ChatStream:
     """Collects the chunks of one reply."""
 
-    def __init__(self, names: ToolNameMapping) -> None:
+    def __init__(self, names: ToolNameMapping, returned: Sequence[str] = ()) -> None:
         self._names = names
+        self._returned = ReturnedFields(returned)
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._calls: list[_Call] = []
@@ -52,6 +54,7 @@ class ChatStream:
             delta = getattr(choice, "delta", None)
             if delta is None:
                 continue
+            self._returned.add(delta)
             thinking = next((text for name in _THINKING if (text := getattr(delta, name, None))), None)
             if isinstance(thinking, str):
                 yield ThinkingDelta(thinking)
@@ -89,6 +92,7 @@ class ChatStream:
             content="".join(self._text) or None,
             refusal="".join(self._refusal) or None,
             tool_calls=[_as_sent(call) for call in self._calls],
+            **self._returned.fields,
         )
         choice = SimpleNamespace(message=message, finish_reason=self._finish)
         return SimpleNamespace(choices=[choice], usage=self._usage)

@@ -11,13 +11,16 @@ serve many runs at a time.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bobcat.adapters.aclose import ClientAgent, most_tokens, sdk
 from bobcat.adapters.arguments import CUT_OFF, RAW_ARGUMENTS, read_arguments
+from bobcat.adapters.chat_quirks import OWN_QUIRKS, ChatQuirks, fields_to_return, returned_fields
 from bobcat.adapters.chat_stream import ChatStream
 from bobcat.adapters.request_options import send
-from bobcat.adapters.streams import reading
+from bobcat.adapters.stream_retries import repeated, retries_of
+from bobcat.adapters.streams import closing, reading
 from bobcat.adapters.token_counts import counts, without_cached
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
@@ -39,12 +42,15 @@ _RESERVED = ("model", "messages", "tools", "functions", "stream", "n", "web_sear
 class OpenAIAgent(ClientAgent):
     """Asks a model behind a Chat Completions API for the next step.
 
-    `client` is an `openai.AsyncOpenAI`, and stays the caller's to close. Without one the agent creates its own, from
-    the environment, and closes it in `aclose` or at the end of `async with`.
+    `client` is an `openai.AsyncOpenAI`, and stays the caller's to close. Without one the agent creates its own, for
+    `base_url` and `api_key` or from the environment, and closes it in `aclose` or at the end of `async with`.
 
     All tool calls of a reply are passed on. A reply that was cut off (`length`) fails the run when it is an answer, and
     costs the run only the unfinished call when it is not; one that a content filter withheld fails it. `stream` yields
-    the parts of the reply as they arrive.
+    the parts of the reply as they arrive; one that breaks before its first part is asked for again.
+
+    `quirks` are the differences of a server that is not OpenAI's (see `bobcat.adapters.providers`). `cache_key` goes
+    out as `prompt_cache_key`: requests with the same beginning and the same key find each other's cache.
 
     `timeout` (seconds for one attempt) and `retries` replace those of the client. `extra` has other parameters of the
     Chat Completions API by name, such as `reasoning_effort`. Raises `ValueError` when it names one that the adapter
@@ -59,26 +65,45 @@ class OpenAIAgent(ClientAgent):
         system: str = "",
         temperature: float | None = None,
         top_p: float | None = None,
+        max_tokens: int | None = None,
+        stop: Sequence[str] | None = None,
+        cache_key: str | None = None,
         timeout: float | None = None,
         retries: int | None = None,
         # Any: parameters of the API have any type.
         extra: Mapping[str, Any] | None = None,
         # Any: a client of any release, or a substitute for one.
         client: Any | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        quirks: ChatQuirks = OWN_QUIRKS,
     ) -> None:
+        if client is not None and (base_url is not None or api_key is not None):
+            raise ValueError(
+                "OpenAIAgent: pass either a prebuilt `client` or `base_url`/`api_key`, not both "
+                "(the client already carries them)."
+            )
         super().__init__(
-            tools, _client, client, _RESERVED, extra,
+            tools, lambda: _client(base_url, api_key), client, _RESERVED, extra,
             timeout=timeout, retries=retries, temperature=temperature, top_p=top_p,
         )  # fmt: skip
+        self._model = model
         self._system = system
-        self._request = {"model": model, **self._request}
+        self._quirks = quirks
+        named: dict[str, object] = {quirks.token_limit: max_tokens, "prompt_cache_key": cache_key}
+        named["stop"] = None if stop is None else list(stop)
+        given = {name: value for name, value in named.items() if value is not None}
+        twice = given.keys() & self._request.keys()
+        if twice:
+            raise ValueError(f"extra sets `{min(twice)}`, which an argument of the agent sets too")
+        self._request = {"model": model, **given, **self._request}
         offered = toolset_to_openai_tools(tools)
         if offered:
             self._request["tools"] = [_renamed(tool, self._names) for tool in offered]
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
         """The model's next step. Raises `IncompleteReply` for an incomplete answer, and the SDK's exceptions."""
-        messages = _to_messages(conversation, self._system, self._names)
+        messages = self._messages(conversation)
         request = {name: value for name, value in self._request.items() if name != STREAM_OPTIONS}
         return self._read(await send(self._client.chat.completions.create, {**request, "messages": messages}))
 
@@ -86,10 +111,16 @@ class OpenAIAgent(ClientAgent):
         self, conversation: Sequence[Message]
     ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
         """The deltas of the model's next step, then the step. Raises what `step` raises."""
-        messages = _to_messages(conversation, self._system, self._names)
-        request = {STREAM_OPTIONS: {"include_usage": True}, **self._request, "messages": messages, "stream": True}
-        reply = ChatStream(self._names)
-        async with await send(self._client.chat.completions.create, request) as stream:
+        async for item in repeated(lambda: self._stream(conversation), retries_of(self._client)):
+            yield item
+
+    async def _stream(
+        self, conversation: Sequence[Message]
+    ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
+        options = {STREAM_OPTIONS: {"include_usage": True}} if self._quirks.stream_usage else {}
+        request = {**options, **self._request, "messages": self._messages(conversation), "stream": True}
+        reply = ChatStream(self._names, self._quirks.returned)
+        async with closing(await send(self._client.chat.completions.create, request)) as stream:
             with reading():
                 async for chunk in stream:
                     for delta in reply.add(chunk):
@@ -98,7 +129,10 @@ class OpenAIAgent(ClientAgent):
 
     def count_tokens(self, conversation: Sequence[Message]) -> int:
         """Return an upper bound of the input tokens of the next request, for a ledger."""
-        return most_tokens({**self._request, "messages": _to_messages(conversation, self._system, self._names)})
+        return most_tokens({**self._request, "messages": self._messages(conversation)})
+
+    def _messages(self, conversation: Sequence[Message]) -> list[dict[str, Any]]:
+        return _to_messages(conversation, self._system, self._names, self._quirks)
 
     # Any: the response is the SDK's, of any release.
     def _read(self, response: Any) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
@@ -116,18 +150,21 @@ class OpenAIAgent(ClientAgent):
                 raise IncompleteReply("the model stopped before its answer was complete (length)", "reply_cut_off")
             return FinalAnswer(text or "(no response)", usage)
         calls: list[ToolCall] = []
+        data = returned_fields(message, self._quirks.returned)
         for call in requested:
             name, args, problem = _called(call)
             if reason == "length" and call is requested[-1]:
                 problem = CUT_OFF.format(reason=reason)
             first = not calls
             name = self._names.to_tool(name)
-            calls.append(ToolCall(name, args, call.id or "", usage if first else None, text if first else "", problem))
+            made = ToolCall(name, args, call.id or "", usage if first else None, text if first else "", problem)
+            calls.append(replace(made, provider_data=data) if first and data else made)
         return calls[0] if len(calls) == 1 else tuple(calls)
 
 
-def _client() -> Any:
-    return sdk("openai", "OpenAIAgent").AsyncOpenAI()
+def _client(base_url: str | None, api_key: str | None) -> Any:
+    given = {"base_url": base_url, "api_key": api_key}
+    return sdk("openai", "OpenAIAgent").AsyncOpenAI(**{name: value for name, value in given.items() if value})
 
 
 def _renamed(tool: dict[str, Any], names: ToolNameMapping) -> dict[str, Any]:
@@ -155,16 +192,19 @@ def _usage(response: Any, model: str) -> Usage | None:
     return Usage(without_cached(total, read, written), output, read, written, model)
 
 
-def _to_messages(conversation: Sequence[Message], system: str, names: ToolNameMapping) -> list[dict[str, Any]]:
+def _to_messages(
+    conversation: Sequence[Message], system: str, names: ToolNameMapping, quirks: ChatQuirks = OWN_QUIRKS
+) -> list[dict[str, Any]]:
     """The conversation in the format of the Chat Completions API: one message per reply, one per answer."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for turn in turns(conversation):
         match turn:
             case TextTurn(role, text):
                 messages.append({"role": role, "content": text})
-            case AssistantTurn(text, calls):
+            case AssistantTurn(text, calls, data):
                 message: dict[str, Any] = {"role": "assistant", "content": text or None}
                 if calls:
+                    message |= fields_to_return(data, quirks.returned)
                     message["tool_calls"] = [_tool_call(call, names) for call in calls]
                 messages.append(message)
             case ToolTurn(answers):

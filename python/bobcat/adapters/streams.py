@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bobcat.errors import IncompleteReply
 from bobcat.model.deltas import CallDelta, Delta, TextDelta, ThinkingDelta
@@ -41,10 +41,14 @@ class StreamedCall:
         return CallDelta(self.call_id, self.tool, part)
 
 
-def cut_off(detail: str = "") -> IncompleteReply:
+class StreamCutOff(IncompleteReply):
+    """A stream that ends early: the connection broke, or the server gave up."""
+
+
+def cut_off(detail: str = "") -> StreamCutOff:
     """The error of a stream that ends early."""
     text = "the stream of the model's reply ended before the reply was complete"
-    return IncompleteReply(f"{text}: {detail}" if detail else text, "reply_cut_off")
+    return StreamCutOff(f"{text}: {detail}" if detail else text, "reply_cut_off")
 
 
 @contextmanager
@@ -56,6 +60,18 @@ def reading() -> Iterator[None]:
         if _BROKEN.isdisjoint(base.__name__ for base in type(error).__mro__):
             raise
         raise cut_off(safe_text(f"{type(error).__name__}: {error}")) from error
+
+
+@asynccontextmanager
+async def closing(stream: Any) -> AsyncIterator[Any]:  # Any: a stream of whatever SDK
+    """A stream that is closed at the end, where it can be."""
+    try:
+        yield stream
+    finally:
+        close = getattr(stream, "close", None) or getattr(stream, "aclose", None)
+        closed = None if close is None else close()
+        if isinstance(closed, Awaitable):
+            await closed
 
 
 async def last_of(items: AsyncIterator[Delta | T]) -> T:

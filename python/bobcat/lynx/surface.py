@@ -19,7 +19,10 @@ CHANGED = (
     "sinks",
 )  # fmt: skip
 """Modules of 2.5 that 2.11 changed."""
-ADDED = ("integrations", "integrations.core", "integrations.openai_agents", "proxy", "proxy.mcp_proxy")
+ADDED = (
+    "adapters.openai_compat", "integrations", "integrations.core", "integrations.openai_agents", "proxy",
+    "proxy.mcp_proxy",
+)  # fmt: skip
 """Modules that 2.11 added."""
 _MISSING = object()
 
@@ -86,11 +89,12 @@ class Surface:
                 delattr(module, name)
             else:
                 setattr(module, name, value)
-        home = sys.modules[HOME]
         for path in ADDED:
-            sys.modules.pop(_joined(HOME, path), None)
-            if path in vars(home):
-                delattr(home, path)
+            name = _joined(HOME, path)
+            sys.modules.pop(name, None)
+            parent, _, attribute = name.rpartition(".")
+            if attribute in vars(sys.modules.get(parent, object)):
+                delattr(sys.modules[parent], attribute)
 
 
 def _joined(root: str, path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-MODULES = frozenset(("compressors", "adapters.openai_compat"))
+MODULES = frozenset(("compressors",))
 """Modules under `lynx`."""
 NAMES = frozenset(
     "Combiner Compressor LayeredPolicyBundle Obligation ObligationHandler ObligationOutcome ObligationRegistry Policy "

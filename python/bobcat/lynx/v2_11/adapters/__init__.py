@@ -1,0 +1,1 @@
+"""Adapters that lynx-agent 2.11 added."""
