@@ -12,6 +12,6 @@ EXTRA_FIELDS = {
     "GraphResult": ["outcome"],
     "RunResult": ["approvals", "audit_gaps", "traceback", "outcome", "code"],
     "ToolDef": ["reconcile_fn", "definition", "opaque_args", "snapshotter"],
-    "ToolMetadata": ["effect"],
+    "ToolMetadata": ["effect", "compress"],
 }
 """Fields behind those of lynx-agent. `docs/migrating-from-lynx.md` names each."""

@@ -76,19 +76,13 @@ def test_the_default_is_2_5_without_any_trace_of_2_11(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        (
-            "from lynx import truncate_compressor",
-            "ImportError: `truncate_compressor` of lynx-agent 2.11 is not",
-        ),
         ("from lynx.core.mediator import ObligationRegistry", "ImportError: `ObligationRegistry` of lynx-agent 2.11"),
         ("from lynx.policy import PolicyLayer", "ImportError: `PolicyLayer` of lynx-agent 2.11 is not part of"),
-        ("import lynx.compressors", "ModuleNotFoundError: `lynx.compressors` of lynx-agent 2.11 is not part of"),
         ("from lynx import nothing", "ImportError: cannot import name 'nothing'"),
         ("import lynx.nothing", "ModuleNotFoundError: No module named 'lynx.nothing'"),
-        ("lynx.tool(compress='logs')", "NotImplementedError: the argument `compress` of lynx-agent 2.11"),
         (
-            "import asyncio; asyncio.run(lynx.run_agent(1, 't', tools=2, policy=3, compressor=4))",
-            "NotImplementedError: the argument `compressor` of lynx-agent 2.11",
+            "import asyncio; asyncio.run(lynx.run_agent(1, 't', tools=2, policy=3, obligations=4))",
+            "NotImplementedError: the argument `obligations` of lynx-agent 2.11",
         ),
         ("lynx.compile_policy([])", "bobcat.errors.PolicyCompileError: a policy of layers of lynx-agent 2.11"),
         ("lynx.compile_policy('rules: []', merge=max)", "bobcat.errors.PolicyCompileError: a policy of layers"),

@@ -34,7 +34,21 @@ def tool(
     """Declare an async function as a tool. A string as `scope` is split into its letters, as in lynx-agent, with a
     warning.
     """
+    return declared(cost, reversible, scope, blast_radius_hint, isolation, None, name, description)
+
+
+def declared(
+    cost: Literal["low", "medium", "high"],
+    reversible: bool,
+    scope: Iterable[str],
+    blast_radius_hint: int | None,
+    isolation: str | None,
+    compress: str | None,
+    name: str | None,
+    description: str | None,
+) -> Callable[[F], F]:
+    """`tool` of every version."""
     if isinstance(scope, str):
-        warnings.warn(f"scope={scope!r} is one scope per letter; write scope=({scope!r},)", PolicyWarning, stacklevel=2)
-    metadata = ToolMetadata(cost, reversible, tuple(scope), blast_radius_hint, isolation=isolation)
+        warnings.warn(f"scope={scope!r} is one scope per letter; write scope=({scope!r},)", PolicyWarning, stacklevel=3)
+    metadata = ToolMetadata(cost, reversible, tuple(scope), blast_radius_hint, isolation=isolation, compress=compress)
     return tools.declare(metadata, name, description)

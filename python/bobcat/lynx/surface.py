@@ -20,7 +20,7 @@ CHANGED = (
 )  # fmt: skip
 """Modules of 2.5 that 2.11 changed."""
 ADDED = (
-    "adapters.openai_compat", "integrations", "integrations.core", "integrations.openai_agents", "proxy",
+    "adapters.openai_compat", "compressors", "integrations", "integrations.core", "integrations.openai_agents", "proxy",
     "proxy.mcp_proxy",
 )  # fmt: skip
 """Modules that 2.11 added."""

@@ -69,7 +69,7 @@ class ToolMetadata:
 
     `scope` names the resources that it touches (`("files:write",)`), `blast_radius_hint` the number of things that one
     call may touch, `has_shadow` is true if it can be previewed, `isolation` selects its executor, `effect` determines
-    how an action of it happens once.
+    how an action of it happens once. `compress` selects its compressor; no policy reads it.
     """
 
     cost: Literal["low", "medium", "high"]
@@ -79,6 +79,7 @@ class ToolMetadata:
     has_shadow: bool = False
     isolation: str | None = None
     effect: Effect = "unsafe"
+    compress: str | None = None
 
 
 @fast_init

@@ -17,18 +17,30 @@ FACTORIES = {
         {"auto_approve", "auto_deny", "callback_approval", "cli_prompt_approval", "durable_approvals"}
     ),
     "executor": frozenset({"inline_executor", "route_executor", "subprocess_executor"}),
+    "compressor": frozenset(
+        {
+            "compose_compressors",
+            "dedup_compressor",
+            "external_filter_compressor",
+            "identity_compressor",
+            "route_compressor",
+            "truncate_compressor",
+        }
+    ),
 }
 """Factories by argument: callers forget to call them and pass the function itself."""
 
 
 def check_surroundings(
-    *, sinks: object, principal: object, environment: object, store: object, executor: object, cancel: object
-) -> None:
+    *, sinks: object, principal: object, environment: object, store: object, executor: object, cancel: object,
+    compressor: object = None,
+) -> None:  # fmt: skip
     """Raise `TypeError` for an argument of the wrong type."""
     if not isinstance(environment, str):  # rules about the environment would never match
         raise TypeError(f"environment must be a string, got {_kind(environment)}")
     _check_sinks(sinks)
     _check_callable("executor", executor)
+    _check_callable("compressor", compressor)
     if not (_has(principal, "kind") and _has(principal, "id")):
         hint = f'; write Principal("user", {principal!r})' if isinstance(principal, str) else ""
         raise TypeError(f"principal must be a Principal, got {_kind(principal)}{hint}")

@@ -160,10 +160,15 @@ class Suspended(msgspec.Struct, frozen=True):
 
 
 class ToolReturned(msgspec.Struct, frozen=True):
-    """The tool's outcome, success or failure, and the facts of what it opened."""
+    """The tool's outcome, success or failure, and the facts of what it opened.
+
+    `shown` is the text for the model where a compressor shortened it; `compress_error` is a compressor's failure.
+    """
 
     result: ActionResult
     opened: Mapping[str, Any] = NOTHING_OPENED  # Any: JSON
+    shown: str | None = None
+    compress_error: str | None = None
 
 
 class ReconcilerReplied(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ import msgspec
 
 from bobcat.aio.tasks import being_cancelled
 from bobcat.approvals import Answer, Pending, ask, ask_lynx_compat, auto_deny
+from bobcat.compression.protocol import COMPRESS_SECONDS, compress
 from bobcat.errors import ArgumentError
 from bobcat.executors.inline import run_inline
 from bobcat.journal.records import DuplicateRecord
@@ -98,6 +99,7 @@ class RunDriver:
         self._fanout = fanout
         self._on_approval = options.on_approval or auto_deny("no on_approval handler configured")
         self._executor = options.executor
+        self._compressor = options.compressor
         self._interrupts = interrupts
         self._events = 0
         self._journal: RunJournal | None = None
@@ -162,7 +164,7 @@ class RunDriver:
 
     async def _drive(self, machine: Machine) -> RunResult:
         self._run = machine.run
-        if self._executor is None and self.use_fast_path and self.spending is None:
+        if self._executor is None and self.use_fast_path and self.spending is None and self._compressor is None:
             fast_path = FastPath(
                 machine.run, agent=self._agent, policy=self._policy, interrupts=self._interrupts, journal=self._journal
             )
@@ -179,6 +181,8 @@ class RunDriver:
                     event = self._decide(command.request)
                 case Execute():
                     event = await self._execute(command)
+                    if self._compressor is not None and isinstance(event, ToolReturned):
+                        event = await self._compress(command, event)
                 case Append():
                     event = await self._append(command)
                 case Emit():
@@ -375,6 +379,19 @@ class RunDriver:
                 return msgspec.structs.replace(event, opened=self._opened)
             return event
         return _executed(result)
+
+    async def _compress(self, command: Execute, event: ToolReturned) -> ToolReturned:
+        """The result with the text for the model. A stop of the run leaves it as it is: it must be recorded."""
+        assert self._compressor is not None
+        found = await self._interrupts.wait(
+            partial(compress, self._compressor, event.result, command.request, command.tool, seconds=None),
+            seconds=COMPRESS_SECONDS,
+            accept_late=True,
+        )
+        if isinstance(found, Interrupted):
+            why = f"no answer within {COMPRESS_SECONDS:g}s" if found.step else "the run is being stopped"
+            return msgspec.structs.replace(event, compress_error=why)
+        return msgspec.structs.replace(event, shown=found.text, compress_error=found.error)
 
     async def _run_tool(self, command: Execute, supplied: dict[str, Any]) -> ActionResult | Interrupted:
         if not is_marked(command.tool.fn):

@@ -15,6 +15,7 @@ from uuid import uuid4
 from bobcat.aio.cancel import CancelSignal
 from bobcat.approvals import ApprovalHandler, scope
 from bobcat.bundle import Policy
+from bobcat.compression.protocol import Compressor
 from bobcat.executors import Executor
 from bobcat.journal.index import EMPTY_JOURNAL
 from bobcat.journal.records import RunStore
@@ -69,6 +70,7 @@ async def run_agent(
     durable: Durable | None = None,
     ledger: Ledger | LedgerAccount | None = None,
     on_delta: OnDelta | None = None,
+    compressor: Compressor | None = None,
 ) -> RunResult:
     """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
 
@@ -92,6 +94,9 @@ async def run_agent(
     With `ledger`, a `Ledger` or `ledger.account(thread=..., tenant=...)`, each model call is made only after its worst
     case was reserved under the caps, and the run fails with the code `budget_exhausted` when that is refused.
 
+    `compressor` (`bobcat.compression`) shortens what the model sees of a result that is text; the journal keeps the
+    whole, too. A compressor that fails leaves the result as it is.
+
     Raises `ValueError` for a store without a run id, for a tool whose effect needs more than the store offers, for a
     negative budget and for an agent whose calls the ledger cannot price, `TypeError` for arguments of the wrong type.
     Every other failure is in `RunResult.error`.
@@ -105,11 +110,12 @@ async def run_agent(
         store=journal["store"],
         executor=executor,
         cancel=cancel,
+        compressor=compressor,
     )
     options = Options(
         tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
         environment=environment, workspace=workspace, correlation_id=correlation_id, executor=executor, cancel=cancel,
-        clock=clock, extra=extra, ledger=ledger, on_delta=on_delta, **journal,
+        clock=clock, extra=extra, ledger=ledger, on_delta=on_delta, compressor=compressor, **journal,
     )  # fmt: skip
     return await run_with(DEFAULTS, agent, task, options)
 

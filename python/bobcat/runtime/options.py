@@ -16,6 +16,7 @@ import msgspec
 from bobcat.aio.cancel import CancelSignal
 from bobcat.approvals import ApprovalHandler
 from bobcat.bundle import Policy
+from bobcat.compression.protocol import Compressor
 from bobcat.executors import Executor
 from bobcat.journal.records import RunStore
 from bobcat.model.decision import Principal
@@ -75,6 +76,7 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     ledger: Ledger | LedgerAccount | None = None
     on_delta: OnDelta | None = None
     turn: TurnOptions | None = None
+    compressor: Compressor | None = None
 
 
 def durable_of(

@@ -449,7 +449,7 @@ class _Action:
             raise (yield from self.run.interrupted(event, "execute", seq=self.seq))
         denied = decision.verdict is Verdict.APPROVE_REQUIRED and not self.compat.approval_precedes_action
         returned = expect(event, ToolReturned)
-        yield from self.record_result(decision, returned.result, denied, opened=returned.opened)
+        yield from self.record_result(decision, returned.result, denied, opened=returned.opened, returned=returned)
 
     def record_abandoned(self, event: Interrupted) -> Steps[None]:
         """Record that the intent was abandoned: the action did not start, or was undone."""
@@ -464,6 +464,7 @@ class _Action:
         *,
         reconciled: bool = False,
         opened: Mapping[str, Any] = NOTHING_OPENED,
+        returned: ToolReturned | None = None,
     ) -> Steps[None]:
         """Record the action's outcome, and append it for the model. `denied` marks a failure that is a denial."""
         if denied:
@@ -473,11 +474,15 @@ class _Action:
         ok = result.ok is True if strict else result.ok
         error: object = result.error
         body: dict[str, Any] = {"seq": self.seq}
+        whole = None
         if ok:
             dry = decision.verdict is Verdict.DRY_RUN
             kind = "action.dry_run_completed" if dry else "action.completed"
             body["duration_ms"] = result.duration_ms
-            message = f"{'[dry_run]' if dry else '[ok]'} {safe_str(result.value)}"
+            tag = "[dry_run]" if dry else "[ok]"
+            message = f"{tag} {safe_str(result.value)}"
+            if returned is not None and returned.shown is not None:
+                whole, message = message, f"{tag} {returned.shown}"
         else:
             if strict and not isinstance(error, str):
                 error = safe_str(error)
@@ -496,6 +501,8 @@ class _Action:
             "duration_ms": result.duration_ms,
             "message": message,
         }
+        if whole is not None:
+            record["whole"] = whole
         if self.uncertain:
             record["uncertain_retry"] = True
         if reconciled:
@@ -506,6 +513,8 @@ class _Action:
         together = self.key and self.tool.metadata.effect == "transactional" and self.compat.resolves_uncertain
         if together:
             yield from self.run.append("action.result", record, self.key)
+        if returned is not None and self.observed:
+            yield from self.emit_compression(returned)
         if self.observed:
             if decision.verdict is Verdict.APPROVE_REQUIRED and not self.compat.approval_precedes_action:
                 answer = "approval.granted" if ok else "approval.denied"
@@ -514,6 +523,16 @@ class _Action:
         if self.key and not together:
             yield from self.run.append("action.result", record, self.key)
         append_tool_message(self.run, self.call, message)
+
+    def emit_compression(self, returned: ToolReturned) -> Steps[None]:
+        """Announce that a compressor shortened the text for the model, or failed."""
+        body: dict[str, Any] = {"seq": self.seq, "tool": self.call.tool}
+        if returned.compress_error is not None:
+            yield from self.run.emit("step.compress_failed", {**body, "error": returned.compress_error})
+        if returned.shown is not None:
+            before, after = len(returned.result.value or ""), len(returned.shown)
+            saved = {"before_chars": before, "after_chars": after, "est_tokens_saved": (before - after) // 4}
+            yield from self.run.emit("step.compressed", {**body, **saved})
 
     def key_without_journal(self) -> str:
         """The key for a tool that takes one, in a run without a journal: the correlation id replaces the run id."""

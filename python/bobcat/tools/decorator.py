@@ -70,6 +70,7 @@ def tool(
     description: str | None = None,
     effect: Effect = "unsafe",
     opaque_args: Sequence[str] = (),
+    compress: str | None = None,
 ) -> Callable[[Callable[P, R]], ToolFunction[P, R]]: ...
 def tool(
     fn: object = None,
@@ -84,6 +85,7 @@ def tool(
     description: str | None = None,
     effect: Effect = "unsafe",
     opaque_args: Sequence[str] = (),
+    compress: str | None = None,
 ) -> Any:  # Any: see the overloads
     """Declare an async function as a tool, with the metadata that policies read: `@tool`, or `@tool(cost="high")`.
 
@@ -110,6 +112,8 @@ def tool(
 
     Arguments must be exact values that fit the annotations; `docs/reference/tool-arguments.md` lists the types. Those
     that `opaque_args` names may be any object: the tool gets it, and no rule, approver or journal can read it.
+
+    `compress` selects the compressor of the tool's results in `route_compressor`.
     """
     if fn is not None and not callable(fn):
         raise TypeError(f"@tool takes keyword arguments only, got {fn!r}; write @tool(name={fn!r})")
@@ -121,7 +125,9 @@ def tool(
         )
     scope = tuple(scope)
     _check_declared(cost, reversible, scope, blast_radius_hint, isolation)
-    metadata = ToolMetadata(cost, reversible, scope, blast_radius_hint, False, isolation, effect)
+    if compress is not None and not isinstance(compress, str):
+        raise TypeError(f"compress must be a string or None, got {compress!r}")
+    metadata = ToolMetadata(cost, reversible, scope, blast_radius_hint, False, isolation, effect, compress)
     decorate = declare(metadata, name, description, tuple(opaque_args))
     return decorate if fn is None else decorate(cast("Callable[..., Awaitable[Any]]", fn))
 

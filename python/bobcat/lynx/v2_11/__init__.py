@@ -4,6 +4,15 @@
 package has them without. `docs/migrating-from-lynx.md` lists the differences from lynx-agent.
 """
 
+from bobcat.lynx.v2_11.compressors import (
+    Compressor,
+    compose_compressors,
+    dedup_compressor,
+    external_filter_compressor,
+    identity_compressor,
+    route_compressor,
+    truncate_compressor,
+)
 from bobcat.lynx.v2_11.core.policy import compile_policy, load_policy_file
 from bobcat.lynx.v2_11.core.scheduler import run_agent
 from bobcat.lynx.v2_11.core.types import Budget
@@ -16,16 +25,23 @@ VERSION = __version__ = "2.11.1"
 
 __all__ = [
     "Budget",
+    "Compressor",
     "GovernedCall",
     "GraphNode",
     "ToolGuard",
     "VerifyResult",
     "__version__",
     "compile_policy",
+    "compose_compressors",
+    "dedup_compressor",
+    "external_filter_compressor",
     "hash_chained_sink",
+    "identity_compressor",
     "load_policy_file",
     "otel_sink",
+    "route_compressor",
     "run_agent",
     "tool",
+    "truncate_compressor",
     "verify_chain",
 ]

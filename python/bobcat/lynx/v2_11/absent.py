@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-MODULES = frozenset(("compressors",))
+MODULES: frozenset[str] = frozenset()
 """Modules under `lynx`."""
 NAMES = frozenset(
-    "Combiner Compressor LayeredPolicyBundle Obligation ObligationHandler ObligationOutcome ObligationRegistry Policy "
-    "PolicyLayer compose_compressors dedup_compressor external_filter_compressor first_layer_wins identity_compressor "
-    "last_layer_wins route_compressor strict_overrides_loose truncate_compressor".split()
+    "Combiner LayeredPolicyBundle Obligation ObligationHandler ObligationOutcome ObligationRegistry Policy PolicyLayer "
+    "first_layer_wins last_layer_wins strict_overrides_loose".split()
 )
 """Names of modules under `lynx`."""
 

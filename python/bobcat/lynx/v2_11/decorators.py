@@ -1,13 +1,11 @@
-"""`@tool` as lynx-agent 2.11 has it. Compressors are refused."""
+"""`@tool` as lynx-agent 2.11 has it: with `compress`, the name that a compressor is selected by."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from bobcat.lynx.decorators import F
-from bobcat.lynx.decorators import tool as tool_of_2_5
-from bobcat.lynx.v2_11.absent import refuse
+from bobcat.lynx.decorators import F, declared
 
 __all__ = ["tool"]
 
@@ -19,18 +17,18 @@ def tool(
     scope: Iterable[str] = (),
     blast_radius_hint: int | None = None,
     isolation: str | None = None,
-    compress: None = None,
+    compress: str | None = None,
     name: str | None = None,
     description: str | None = None,
 ) -> Callable[[F], F]:
     """Declare an async function as a tool."""
-    refuse(compress=compress)
-    return tool_of_2_5(
+    return declared(
         cost=cost,
         reversible=reversible,
         scope=scope,
         blast_radius_hint=blast_radius_hint,
         isolation=isolation,
+        compress=compress,
         name=name,
         description=description,
     )

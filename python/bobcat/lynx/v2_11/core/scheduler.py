@@ -1,4 +1,4 @@
-"""`run_agent` as lynx-agent 2.11 has it: with caps by default. Compressors and obligations are refused."""
+"""`run_agent` as lynx-agent 2.11 has it: with caps by default. Obligations are refused."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bobcat.aio.cancel import Cancelled
 from bobcat.approvals import ApprovalHandler
 from bobcat.bundle import Policy
+from bobcat.compression import Compressor
 from bobcat.executors import Executor
 from bobcat.journal.records import RunStore
 from bobcat.lynx.v2_11.absent import refuse
@@ -39,14 +40,14 @@ async def run_agent(
     run_id: str | None = None,
     executor: Executor | None = None,
     cancel: Cancelled | None = None,
-    compressor: None = None,
+    compressor: Compressor | None = None,
     obligations: None = None,
 ) -> RunResult:
     """Run `agent` on `task` like lynx-agent 2.11: without a budget, 50 steps and 600 seconds at most."""
-    refuse(compressor=compressor, obligations=obligations)
+    refuse(obligations=obligations)
     options = Options(
         tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
         environment=environment, workspace=workspace, correlation_id=correlation_id, store=store, run_id=run_id,
-        executor=executor, cancel=cancel,
+        executor=executor, cancel=cancel, compressor=compressor,
     )  # fmt: skip
     return await run_with(LYNX_2_11, agent, task, options)
