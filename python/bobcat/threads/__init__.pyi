@@ -53,4 +53,27 @@ from bobcat.threads.loading import (
 )
 from bobcat.threads.thread import (
     Thread as Thread,
+from bobcat.threads.recent import (
+    LastMessages as LastMessages,
+)
+from bobcat.threads.recent import (
+    LastTokens as LastTokens,
+)
+from bobcat.threads.recent import (
+    Recent as Recent,
+)
+from bobcat.threads.summary import (
+    Summary as Summary,
+)
+from bobcat.threads.tokens import (
+    estimate_tokens as estimate_tokens,
+)
+from bobcat.threads.windows import (
+    Compressed as Compressed,
+)
+from bobcat.threads.windows import (
+    Facts as Facts,
+)
+from bobcat.threads.windows import (
+    Pinned as Pinned,
 )
