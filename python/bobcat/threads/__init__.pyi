@@ -48,11 +48,6 @@ from bobcat.threads.history import (
 from bobcat.threads.history import (
     Window as Window,
 )
-from bobcat.threads.loading import (
-    RecentMessages as RecentMessages,
-)
-from bobcat.threads.thread import (
-    Thread as Thread,
 from bobcat.threads.recent import (
     LastMessages as LastMessages,
 )
@@ -64,6 +59,9 @@ from bobcat.threads.recent import (
 )
 from bobcat.threads.summary import (
     Summary as Summary,
+)
+from bobcat.threads.thread import (
+    Thread as Thread,
 )
 from bobcat.threads.tokens import (
     estimate_tokens as estimate_tokens,

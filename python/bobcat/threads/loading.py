@@ -9,14 +9,11 @@ from typing import Any
 from bobcat.errors import ThreadError
 from bobcat.model.run import Message
 from bobcat.stores.protocol import VersionConflict
-from bobcat.threads.history import Choice, Shown, Turn, Window
+from bobcat.threads.history import Shown, Turn, Window
 from bobcat.threads.journal import NOTES, Begun, ThreadJournal, turn_id
 from bobcat.threads.view import ENDS, message_from_body, message_to_body, messages_of
 
 PINS = "thread.pin"
-MAX_MESSAGES = 100
-MAX_TOKENS = 50_000
-CHARACTERS_PER_TOKEN = 3
 MAX_CACHED_TURNS = 256
 
 
@@ -95,26 +92,6 @@ class LoadedHistory:
             return
 
 
-class RecentMessages:
-    """The most recent turns as a whole, up to a number of messages and of estimated tokens. A `Window`."""
-
-    def __init__(self, messages: int = MAX_MESSAGES, tokens: int = MAX_TOKENS) -> None:
-        self._messages = messages
-        self._tokens = tokens
-
-    async def choose(self, history: Any, message: Message) -> Choice:  # Any: a History
-        """The messages to show before `message`."""
-        chosen: list[Shown] = []
-        messages, tokens = self._messages, self._tokens
-        async for turn in history.newest_first():
-            messages -= len(turn.messages)
-            tokens -= sum(_estimated(each) for each in turn.messages)
-            if messages < 0 or tokens < 0:
-                break
-            chosen.append(Shown(turn.number, 0, len(turn.messages) - 1))
-        return chosen[::-1]
-
-
 async def choose(window: Window, history: LoadedHistory, message: Message) -> list[Any]:  # Any: JSON
     """The choice of a window, as `turn.started` keeps it. Raises `ThreadError` for an unusable one."""
     chosen: Any = window.choose(history, message)
@@ -154,8 +131,3 @@ async def _existing(history: LoadedHistory, shown: Shown) -> Turn:
         return await history.turn(shown.turn)
     except KeyError as error:
         raise ThreadError("bad_window", f"the window chose turn {shown.turn}, which is not an earlier one") from error
-
-
-def _estimated(message: Message) -> int:
-    extra = 0 if message.tool_call_args is None else len(str(message.tool_call_args))
-    return 4 + (len(message.content) + extra) // CHARACTERS_PER_TOKEN

@@ -80,7 +80,7 @@ def _failed(error: BaseException, text: str | None, through: int) -> tuple[str |
 
 
 def _read(note: dict[str, object] | None) -> tuple[str | None, int]:
-    """The text of a note, and the last turn in it. A note of another form is none."""
+    """The text of a note, and the last turn in it. A note of another form counts as no note."""
     text, through = (note or {}).get("text"), (note or {}).get("through")
     if isinstance(text, str) and isinstance(through, int) and not isinstance(through, bool):
         return text, through

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from bobcat.approvals import ApprovalHandler
 from bobcat.bundle import Policy
+from bobcat.compression import Compressor
 from bobcat.errors import ThreadBusy, ThreadError
 from bobcat.executors import Executor
 from bobcat.ledger import Ledger, LedgerAccount
@@ -31,7 +32,8 @@ from bobcat.threads.events import ThreadEvent
 from bobcat.threads.following import POLL_SECONDS, Signal, follow_turn, thread_events
 from bobcat.threads.history import Window
 from bobcat.threads.journal import Begun, ThreadJournal
-from bobcat.threads.loading import LoadedHistory, RecentMessages
+from bobcat.threads.loading import LoadedHistory
+from bobcat.threads.recent import Recent
 from bobcat.threads.worker import Worker, view_of
 from bobcat.tools.toolset import ToolSet
 
@@ -57,6 +59,7 @@ class Thread:
         tools: ToolSet,
         policy: Policy,
         window: Window | None = None,
+        compressor: Compressor | None = None,
         ledger: Ledger | LedgerAccount | None = None,
         on_approval: ApprovalHandler | None = None,
         principal: Principal = Principal("user", "anonymous"),  # noqa: B008 - a frozen value
@@ -81,7 +84,13 @@ class Thread:
         self._own_store = isinstance(store, str | Path)
         opened = _opened(store)
         check_surroundings(
-            sinks=sinks, principal=principal, environment=environment, store=opened, executor=executor, cancel=None
+            sinks=sinks,
+            principal=principal,
+            environment=environment,
+            store=opened,
+            executor=executor,
+            cancel=None,
+            compressor=compressor,
         )
         account = ledger
         if isinstance(ledger, Ledger):
@@ -92,10 +101,11 @@ class Thread:
             tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
             environment=environment, workspace=workspace, store=opened, run_id=f"thread:{self.id}", executor=executor,
             owner=owner or default_owner(), lease_seconds=lease_seconds, clock=clock, extra=extra, ledger=account,
+            compressor=compressor,
         )  # fmt: skip
         checked(self._options, DEFAULTS)
         self._agent = agent
-        self._window = RecentMessages() if window is None else window
+        self._window = Recent() if window is None else window
         self._busy: Busy = busy
         self._journal = ThreadJournal(opened, self.id)
         self._signal = Signal()
