@@ -60,7 +60,7 @@ def test_an_operator_settles_a_reservation(run: Run, option: str, state: str) ->
     assert run("spend", "l.db", option, id).out == f"{id}  {state}\n"
     assert run("spend", "l.db", "--unsettled").err == "every reservation is settled\n"
     again = run("spend", "l.db", option, id)
-    assert (again.code, f"was settled before: it is {state} (settled)" in again.err) == (3, True)
+    assert (again.code, f"was settled before: it is {state} (settled)" in again.err) == (4, True)
     usd = run("spend", "l.db", "--by", "run", "--format", "json").json()
     assert {row["name"]: row["usd"] for row in usd}.get("killed") == ("0.010000" if state == "spent" else None)
 
@@ -75,3 +75,33 @@ def test_a_missing_ledger_and_unclear_options_are_errors(run: Run, tmp_path: Pat
     both = run("spend", "l.db", "--unsettled", "--release", "x")
     assert (both.code, "exclude each other" in both.err) == (2, True)
     assert run("spend", "l.db", "--by", "week").code == 2
+
+
+def test_options_without_effect_are_refused(run: Run) -> None:
+    spend()
+    for options in (
+        ["--unsettled", "--by", "run"],
+        ["--unsettled", "--since", "1h"],
+        ["--commit", "x", "--limit", "5"],
+    ):
+        refused = run("spend", "l.db", *options)
+        assert (refused.code, "has no effect with --" in refused.err, refused.out) == (2, True, "")
+    assert run("spend", "l.db", "--limit", str(10**20)).code == 2
+
+
+def test_lines_that_are_left_out_are_announced(run: Run) -> None:
+    spend()
+    some = run("spend", "l.db", "--by", "run", "--limit", "2", "--format", "json")
+    assert [row["name"] for row in some.json()] == ["run of acme", "run of small"]
+    assert some.err == "there are more lines than 2: raise --limit\n"
+    assert run("spend", "l.db", "--by", "run", "--limit", "3").err == ""
+
+
+def test_an_empty_ledger_is_no_error(run: Run) -> None:
+    Ledger("l.db").close()
+    for by in ("run", "thread", "principal", "tenant", "day", "month", "model"):
+        shown = run("spend", "l.db", "--by", by)
+        assert (shown.code, shown.out, shown.err) == (0, "", "nothing was spent\n")
+    for options in ([], ["--unsettled"]):
+        shown = run("spend", "l.db", "--format", "json", *options)
+        assert (shown.code, shown.json(), shown.err) == (0, [], "")

@@ -129,7 +129,7 @@ class Ledger:
 
         Those of killed processes stay: commit or release them when the vendor's report says what happened.
         """
-        before = self._now().timestamp() - older_than_seconds
+        before, limit = self._now().timestamp() - older_than_seconds, _row_limit(limit)
         return [reservation_of(row) for row in await self._in_thread(lambda: self._store.unsettled(before, limit))]
 
     async def balances(
@@ -145,8 +145,13 @@ class Ledger:
         ]
 
     async def spending(self, by: str = "run", *, since: datetime | None = None, limit: int = LIMIT) -> list[Spending]:
-        """Return sums by `run`, `thread`, `principal`, `tenant`, `day`, `month` or `model`, the dearest first."""
-        start = 0.0 if since is None else since.timestamp()
+        """Return sums by `run`, `thread`, `principal`, `tenant`, `day`, `month` or `model`, the dearest first.
+
+        Days and months come with the latest first. `since` must have a time zone.
+        """
+        if since is not None and since.tzinfo is None:
+            raise TypeError("since must have a time zone, such as datetime(2026, 11, 1, tzinfo=UTC)")
+        start, limit = 0.0 if since is None else since.timestamp(), _row_limit(limit)
         return await self._in_thread(lambda: self._store.spending(by, start, limit))
 
     def account(
@@ -225,6 +230,12 @@ class LedgerAccount:
     model: str | None = None
     max_output_tokens: int | None = None
     overhead_tokens: int = 2_000
+
+
+def _row_limit(limit: object) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise LedgerError("bad_amount", f"limit must be an integer of at least 1, got {str(limit)[:60]}")
+    return min(limit, MAX_AMOUNT)
 
 
 def check_whole(cap: Cap, row: EntryRow) -> None:
