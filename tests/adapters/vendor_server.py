@@ -36,7 +36,8 @@ def serving(*replies: dict[str, Any]) -> Iterator[Vendor]:
             reply = vendor.replies.pop(0)
             streamed = vendor.requests[-1].get("stream") is True and reply.get("type") == "message"
             body = message_events(reply) if streamed else json.dumps(reply).encode()
-            self.send_response(reply.get("status", 200))
+            status = reply.get("status")  # of a response of OpenAI's, a word
+            self.send_response(status if isinstance(status, int) else 200)
             self.send_header("Content-Type", "text/event-stream" if streamed else "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
