@@ -16,8 +16,8 @@ T = TypeVar("T")
 NO_ARGUMENTS: Mapping[int, str] = MappingProxyType({})
 """The streamed arguments of a reply that was not streamed."""
 
-_BROKEN = frozenset({"TransportError", "APIConnectionError"})
-"""Base classes of the errors of a broken connection: those of httpx and its successors, and those of the SDKs."""
+_BROKEN = frozenset({"TransportError", "APIConnectionError", "MidStreamFallbackError"})
+"""Base classes of the errors of a broken stream: those of httpx and its successors, of the SDKs, and of LiteLLM."""
 
 
 class StreamedCall:
