@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import pickle
 import tempfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -149,6 +150,53 @@ async def test_periods_begin_with_the_day_of_utc(place: str) -> None:
             ("2026-12-01", 0), ("2026-11-30", 900_000),
         ]  # fmt: skip
         assert [row.name for row in await ledger.spending("month", since=now[0])] == ["2026-12"]
+
+
+MIDNIGHTS = [
+    (datetime(2026, 12, 31, 23, 59, 59, 999_999, UTC), ("2026-12-31", "2026-12"), ("2027-01-01", "2027-01")),
+    (datetime(2028, 2, 28, 23, 59, 59, 999_999, UTC), ("2028-02-28", "2028-02"), ("2028-02-29", "2028-02")),
+    (datetime(2026, 3, 1, 13, 59, 59, 999_999, timezone(timedelta(hours=14))), ("2026-02-28", "2026-02"),
+     ("2026-03-01", "2026-03")),
+    (datetime(2026, 3, 28, 19, 59, 59, 999_999, ZoneInfo("America/New_York")), ("2026-03-28", "2026-03"),
+     ("2026-03-29", "2026-03")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("last", "old", "new"), MIDNIGHTS)
+@awaited
+async def test_a_day_and_a_month_end_at_midnight_in_utc(
+    tmp_path: Path, last: datetime, old: tuple[str, str], new: tuple[str, str]
+) -> None:
+    now = [last]
+    async with Ledger(tmp_path / "l.db", [Cap("day", usd=1)], clock=lambda: now[0]) as ledger:
+        held = await ledger.reserve(usd=1)
+        with pytest.raises(LedgerError, match="no room"):
+            await ledger.reserve(usd="0.01")
+        now[0] = last + timedelta(microseconds=1)
+        assert (await ledger.balances())[0].remaining == 1_000_000
+        await ledger.reserve(usd=1)
+        await ledger.commit(held, usd="0.5")
+        assert (await ledger.balances())[0].remaining == 0, "a commit counts for the day of its reservation"
+        assert [row.name for row in await ledger.spending("day")] == [new[0], old[0]]
+        assert [row.name for row in await ledger.spending("month")] == sorted({new[1], old[1]}, reverse=True)
+        assert [row.name for row in await ledger.spending("day", since=now[0])] == [new[0]]
+        now[0] = last
+        await ledger.reserve(usd="0.5")  # a clock that is set back
+        with pytest.raises(LedgerError, match="no room"):
+            await ledger.reserve(usd="0.01")
+
+
+@awaited
+async def test_times_without_a_zone_and_odd_limits_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="clock must return a time with its zone"):
+        Ledger(tmp_path / "l.db", clock=lambda: datetime(2026, 11, 1))
+    async with Ledger(tmp_path / "l.db") as ledger:
+        with pytest.raises(TypeError, match="since must have a time zone"):
+            await ledger.spending("day", since=datetime(2026, 11, 1))
+        for limit in (0, -1, True, "5"):
+            with pytest.raises(LedgerError, match="limit must be an integer"):
+                await ledger.unsettled(limit=limit)  # type: ignore[arg-type]
+        assert await ledger.spending("run", limit=10**30) == []
 
 
 @awaited

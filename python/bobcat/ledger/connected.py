@@ -53,15 +53,20 @@ class Connected:
         return self._connection.execute(text, tuple(values))
 
     def read(self, work: Callable[[], T]) -> T:
-        """Call `work` with a connection. Raises `LedgerError` for the errors of the database."""
+        """Call `work` with a connection, again if that is broken. Raises `LedgerError` for the errors of the database."""
         with self._connected():
-            return work()
+            try:
+                return work()
+            except Exception:
+                if not self._replace_broken():
+                    raise
+                return work()
 
     def write(self, work: Callable[[], T]) -> T:
         """Call `work` in a transaction, and commit it. Raises `LedgerError` for the errors of the database."""
         with self._connected():
             for attempt in range(ATTEMPTS):
-                self.run(self.begin, ())
+                self._begin()
                 try:
                     value = work()
                     self.run("COMMIT", ())
@@ -94,6 +99,23 @@ class Connected:
     def is_conflict(self, error: BaseException) -> bool:
         """Return true if the database has undone the transaction in favour of another one."""
         raise NotImplementedError
+
+    def _begin(self) -> None:
+        """Begin a transaction; on a new connection when the server has gone away since the last one."""
+        try:
+            self.run(self.begin, ())
+        except Exception:
+            if not self._replace_broken():
+                raise
+            self.run(self.begin, ())
+
+    def _replace_broken(self) -> bool:
+        """Replace the connection if it is broken; false if it is not."""
+        if self._connection is None or not self.is_broken(self._connection):
+            return False
+        self._disconnect()
+        self._connection = self.connect()
+        return True
 
     def _roll_back(self) -> None:
         try:

@@ -56,6 +56,7 @@ class Ledger:
             raise TypeError(f"prices must be Prices, got {type(prices).__name__}; write Prices.from_mapping(...)")
         self.prices = Prices.stock() if prices is None else prices
         self._clock = clock
+        self._now()
         self._store = open_ledger_store(store, must_exist=must_exist)
         if self.caps:
             self._store.register(cap.dimension for cap in self.caps)
@@ -201,7 +202,12 @@ class Ledger:
         )  # fmt: skip
 
     def _now(self) -> datetime:
-        return datetime.fromtimestamp(time.time(), UTC) if self._clock is None else self._clock().astimezone(UTC)
+        if self._clock is None:
+            return datetime.fromtimestamp(time.time(), UTC)
+        now = self._clock()
+        if now.tzinfo is None:
+            raise TypeError("clock must return a time with its zone, such as datetime.now(UTC)")
+        return now.astimezone(UTC)
 
     def _released(self, row: EntryRow) -> EntryRow:
         return row._replace(state="released", usd=0, tokens=0, settled=self._now().timestamp())
