@@ -187,7 +187,7 @@ async def test_a_day_and_a_month_end_at_midnight_in_utc(
 
 
 @awaited
-async def test_times_without_a_zone_and_odd_limits_are_refused(tmp_path: Path) -> None:
+async def test_times_without_a_zone_and_invalid_limits_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="clock must return a time with its zone"):
         Ledger(tmp_path / "l.db", clock=lambda: datetime(2026, 11, 1))
     async with Ledger(tmp_path / "l.db") as ledger:

@@ -53,7 +53,7 @@ class Connected:
         return self._connection.execute(text, tuple(values))
 
     def read(self, work: Callable[[], T]) -> T:
-        """Call `work` with a connection, again if that is broken. Raises `LedgerError` for the errors of the database."""
+        """Call `work` with a connection, again if it is broken. Raises `LedgerError` for the errors of the database."""
         with self._connected():
             try:
                 return work()
