@@ -129,6 +129,10 @@ def _date(given: Date | str) -> Date:
 
 STOCK_DATE = "2026-10-24"
 STOCK: Mapping[str, Mapping[str, Money]] = {
+    "claude-fable-5-1": {"input": 10, "output": 50, "cache_read": "0.25", "cache_write": "12.50"},
+    "claude-mythos-5-1": {"input": 10, "output": 50, "cache_read": "0.25", "cache_write": "12.50"},
+    "claude-fable-5": {"input": 10, "output": 50, "cache_read": 1, "cache_write": "12.50"},
+    "claude-mythos-5": {"input": 10, "output": 50, "cache_read": 1, "cache_write": "12.50"},
     "claude-opus-5-5": {"input": 4, "output": 20, "cache_read": "0.20", "cache_write": 5},
     "claude-opus-5": {"input": 5, "output": 25, "cache_read": "0.50", "cache_write": "6.25"},
     "claude-opus-4-8": {"input": 5, "output": 25, "cache_read": "0.50", "cache_write": "6.25"},
