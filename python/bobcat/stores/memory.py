@@ -94,8 +94,13 @@ class MemoryStore(LocalStore[None, _MemoryRunState]):
         raise TypeError("`append` and `append_fenced` keep records as objects: no row is written")
 
     async def _load(self, run_id: str, seq: int, limit: int | None) -> Sequence[StepRecord]:
-        run = self._runs.get(run_id, {})
-        return tuple(run[position] for position in sorted(position for position in run if position >= seq)[:limit])
+        run, state = self._runs.get(run_id, {}), self._states.get(run_id)
+        last = -1 if state is None or state.last is None else state.last.seq
+        # PERF: a page of a long journal costs as much as one of a short journal, unless positions are missing.
+        try:
+            return tuple([run[position] for position in range(seq, max(last + 1, len(run)))[:limit]])
+        except KeyError:
+            return tuple(run[position] for position in sorted(position for position in run if position >= seq)[:limit])
 
     async def _listed(
         self, status: RunStatus | None, limit: int, after: tuple[int, str] | None

@@ -53,11 +53,26 @@ class ThreadJournal:
         self.run_id = journal_id(thread)
         self.ended: OrderedDict[int, tuple[Message, ...]] = OrderedDict()
         """Messages of ended turns, which do not change: the most recently used ones."""
+        self._last: StepRecord | None = None
 
     async def length(self) -> int:
-        """Number of records."""
+        """Number of records.
+
+        PERF: a store may count them in time that grows with the journal. After the first call, only the records after
+        the last one seen are read.
+        """
+        while self._last is not None:
+            page = await self.store.load_from(self.run_id, seq=self._last.seq, limit=PAGE)
+            if not page or page[0] != self._last:  # the thread was deleted meanwhile
+                break
+            self._last = page[-1]
+            if len(page) < PAGE:
+                return self._last.seq + 1
         summary = await self.store.run(self.run_id)
-        return 0 if summary is None else summary.records if summary.appended is None else summary.appended
+        length = 0 if summary is None else summary.records if summary.appended is None else summary.appended
+        page = await self.store.load_from(self.run_id, seq=length - 1, limit=1) if length else ()
+        self._last = page[0] if page else None
+        return length
 
     async def backwards(self) -> AsyncIterator[StepRecord]:
         """The records from the last one back, a page at a time."""
