@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EXTRA_FIELDS = {
-    "Message": ["provider_data"],
+    "Message": ["provider_data", "attachments"],
     "ToolCall": ["text", "problem", "provider_data"],
     "ApprovalDecision": ["args"],
     "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain", "definition", "asked"],

@@ -151,6 +151,10 @@ class ToolError(RuntimeError):
         return type(self), (str(self), self.code)
 
 
+class AttachmentError(_CodedError):
+    """An attachment cannot be made, kept, read or sent. `code` is one of the codes in `docs/how-to/attach-files.md`."""
+
+
 class UndoError(ToolError):
     """A change cannot be undone, or not be made undoable. `code` is one of those in `docs/how-to/undo.md`."""
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from bobcat.adapters.aclose import ClientAgent, most_tokens, sdk
 from bobcat.adapters.arguments import CUT_OFF, read_arguments
+from bobcat.adapters.content_parts import attachment_tokens, claude_blocks
 from bobcat.adapters.prompt_cache import cached
 from bobcat.adapters.request_options import fitting, send
 from bobcat.adapters.stream_retries import repeated, retries_of
@@ -104,7 +105,7 @@ class ClaudeAgent(ClientAgent):
 
     def count_tokens(self, conversation: Sequence[Message]) -> int:
         """Return an upper bound of the input tokens of the next request, for a ledger."""
-        return most_tokens(self._asked(conversation))
+        return most_tokens(self._asked(conversation)) + attachment_tokens(conversation)
 
     def _asked(self, conversation: Sequence[Message]) -> dict[str, Any]:
         request = {**self._request, "messages": _to_messages(conversation, self._names)}
@@ -236,8 +237,10 @@ def _to_messages(conversation: Sequence[Message], names: ToolNameMapping) -> lis
         match turn:
             case TextTurn("system", _):
                 continue
-            case TextTurn(_, text):
-                role, blocks = "user", [_text(text)]
+            case TextTurn(_, text, attachments):
+                role, blocks = "user", claude_blocks(attachments)
+                if text or not blocks:
+                    blocks.append(_text(text))
             case AssistantTurn(text, calls, data):
                 role, blocks = "assistant", _assistant_message(text, calls, data, names)
             case ToolTurn(answers):

@@ -12,7 +12,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from bobcat.adapters.transcript import AssistantTurn, ToolTurn, turns
+from bobcat.adapters.content_parts import with_text_only
+from bobcat.adapters.transcript import AssistantTurn, ToolTurn
 from bobcat.model.run import FinalAnswer, Message, ToolCall
 from bobcat.text.json_text import json_text
 
@@ -60,7 +61,7 @@ class CrewBridge:
     def remember(self, conversation: Sequence[Message]) -> None:
         """Load the answers of an earlier attempt of this run: a repeated call gets its answer without execution."""
         calls: dict[str, str] = {}
-        for turn in turns(conversation):
+        for turn in with_text_only(conversation, "CrewAIAgent"):
             if isinstance(turn, AssistantTurn):
                 self._calls += len(turn.calls)
                 calls.update((call.call_id, _key(call.tool, call.args)) for call in turn.calls)

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from bobcat.adapters.aclose import sdk
 from bobcat.adapters.arguments import read_arguments
+from bobcat.adapters.content_parts import with_text_only
 from bobcat.adapters.token_counts import count, together, without_cached
-from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, turns
+from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn
 from bobcat.errors import IncompleteReply
 from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
 
@@ -103,7 +104,7 @@ def _to_langchain(conversation: Sequence[Message]) -> list[BaseMessage]:
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
     messages: list[BaseMessage] = []
-    for turn in turns(conversation):
+    for turn in with_text_only(conversation, "LangGraphAgent"):
         match turn:
             case TextTurn("system", text):
                 messages.append(SystemMessage(text))

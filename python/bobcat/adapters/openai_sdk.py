@@ -18,6 +18,7 @@ from bobcat.adapters.aclose import ClientAgent, most_tokens, sdk
 from bobcat.adapters.arguments import CUT_OFF, RAW_ARGUMENTS, read_arguments
 from bobcat.adapters.chat_quirks import OWN_QUIRKS, ChatQuirks, fields_to_return, returned_fields
 from bobcat.adapters.chat_stream import ChatStream
+from bobcat.adapters.content_parts import attachment_tokens, chat_content
 from bobcat.adapters.request_options import send
 from bobcat.adapters.stream_retries import repeated, retries_of
 from bobcat.adapters.streams import closing, reading
@@ -129,7 +130,9 @@ class OpenAIAgent(ClientAgent):
 
     def count_tokens(self, conversation: Sequence[Message]) -> int:
         """Return an upper bound of the input tokens of the next request, for a ledger."""
-        return most_tokens({**self._request, "messages": self._messages(conversation)})
+        return most_tokens({**self._request, "messages": self._messages(conversation)}) + attachment_tokens(
+            conversation
+        )
 
     def _messages(self, conversation: Sequence[Message]) -> list[dict[str, Any]]:
         return _to_messages(conversation, self._system, self._names, self._quirks)
@@ -199,8 +202,8 @@ def _to_messages(
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for turn in turns(conversation):
         match turn:
-            case TextTurn(role, text):
-                messages.append({"role": role, "content": text})
+            case TextTurn(role, text, attachments):
+                messages.append({"role": role, "content": chat_content(text, attachments)})
             case AssistantTurn(text, calls, data):
                 message: dict[str, Any] = {"role": "assistant", "content": text or None}
                 if calls:

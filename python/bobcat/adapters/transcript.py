@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from bobcat.journal.legacy_names import is_failure
+from bobcat.model.attachment import Attachment
 from bobcat.model.frozen import FrozenDict, thaw
 from bobcat.model.run import Message
 
@@ -17,10 +18,11 @@ _NOTHING: Mapping[str, Any] = FrozenDict()
 
 
 class TextTurn(NamedTuple):
-    """Plain text of a user or a system."""
+    """Text of a user or a system, with the files beside it."""
 
     role: Literal["user", "system"]
     text: str
+    attachments: tuple[Attachment, ...] = ()
 
 
 class TurnCall(NamedTuple):
@@ -67,7 +69,7 @@ def turns(conversation: Iterable[Message]) -> list[Turn]:
         last = found[-1] if found else None
         match message.role:
             case "system" | "user":
-                found.append(TextTurn(message.role, message.content))
+                found.append(TextTurn(message.role, message.content, message.attachments))
             case "assistant":
                 calls = _calls(message)
                 if isinstance(last, AssistantTurn):

@@ -5,11 +5,12 @@ A service that only evaluates policies never loads this module; `bobcat.model` i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
+from bobcat.model.attachment import Attachment
 from bobcat.model.decision import ActionRequest, Decision, ToolMetadata
 from bobcat.model.fast_init import fast_init
 from bobcat.model.frozen import FrozenDict
@@ -160,7 +161,7 @@ class Message:
 
     On the assistant's side of a tool call, `name` is the tool and `tool_call_args` are the arguments. The answer has
     the role `tool`, the same `tool_call_id`, and begins with `[ok]`, `[error]`, `[denied]` or `[dry_run]`.
-    `provider_data` is that of the `ToolCall`.
+    `provider_data` is that of the `ToolCall`. `attachments` are files beside a user's text.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -169,6 +170,20 @@ class Message:
     tool_call_id: str | None = None
     tool_call_args: Mapping[str, Any] | None = None
     provider_data: Mapping[str, Any] | None = None
+    attachments: tuple[Attachment, ...] = ()
+
+    def __repr__(self) -> str:
+        names = [each.name for each in fields(self) if each.name != "attachments" or self.attachments]
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+    def __getstate__(self) -> list[Any]:
+        """The fields in order, without empty attachments: as messages of earlier releases."""
+        state = [getattr(self, each.name) for each in fields(self)]
+        return state if self.attachments else state[:-1]
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        for position, each in enumerate(fields(self)):
+            object.__setattr__(self, each.name, state[position] if position < len(state) else ())
 
 
 @fast_init

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bobcat.errors import LedgerError
 from bobcat.logs import logger
 from bobcat.model.agent import Agent
+from bobcat.model.attachment import Attachment
 from bobcat.model.decision import Principal
 from bobcat.model.frozen import thaw
 from bobcat.model.run import Message, Usage
@@ -31,6 +32,8 @@ log = logger("runtime")
 MESSAGE_TOKENS = 16
 """Most tokens that a vendor adds around one message."""
 CANNOT_PAY = "the next model call cannot be paid"
+FILE_TOKENS = 500_000
+"""Most tokens that a vendor counts for one image or document, however small its bytes are."""
 _REFUSALS = ("exhausted", "above_cap")
 
 
@@ -163,7 +166,13 @@ def usage_of(reply: object) -> Usage | None:
 def _message_tokens(message: Message) -> int:
     parts = [message.content, message.name, message.tool_call_id]
     more = [thaw(part) for part in (message.tool_call_args, message.provider_data) if part is not None]
-    return _bytes([*parts, *more]) + MESSAGE_TOKENS
+    files = [each.reference() for each in message.attachments]
+    return _bytes([*parts, *more, *files]) + MESSAGE_TOKENS + sum(map(_attachment_tokens, message.attachments))
+
+
+def _attachment_tokens(attachment: Attachment) -> int:
+    """The bytes as base64; images and PDFs are also counted by what they show."""
+    return 4 * attachment.size // 3 + 4 + FILE_TOKENS * (not attachment.is_text)
 
 
 def _bytes(value: Any) -> int:  # Any: JSON, and what agents put beside it
