@@ -67,7 +67,7 @@ class AttachmentStore:
         await self._put(KIND, digest, {"size": len(data)})
 
     async def _put(self, kind: str, key: str, body: Mapping[str, Any]) -> None:
-        """Write a document whose body follows from its key, whoever else writes it meanwhile."""
+        """Write a document whose body follows from its key, beside other writers."""
         while True:
             known = await self._store.get(kind, key)
             if known is not None and dict(known.body) == body:
