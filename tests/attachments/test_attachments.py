@@ -168,7 +168,7 @@ def _claude(*messages: Message) -> Any:
 
     async def step(url: str) -> None:
         async with AsyncAnthropic(base_url=url, api_key="test", max_retries=0) as client:
-            await ClaudeAgent(tools=TOOLS, client=client).step(messages)
+            await ClaudeAgent(tools=TOOLS, client=client, cache_prompt=False).step(messages)
 
     with serving(reply) as vendor:
         asyncio.run(step(vendor.url))
