@@ -28,7 +28,8 @@ MAX_RUNS = 10_000
 """Maximum concurrent runs whose steps are tracked for `--tool`."""
 KINDS = (
     "run.started", "run.unbounded", "run.bundle_changed", "run.resumed", "run.suspended", "run.succeeded", "run.failed",
-    "run.cancelled", "run.superseded", "step.proposed", "step.replayed", "step.usage", "policy.evaluated",
+    "run.cancelled", "run.superseded", "step.proposed", "step.replayed", "step.usage", "step.compressed",
+    "step.compress_failed", "policy.evaluated",
     "policy.reevaluated", "action.started", "action.dry_run", "action.completed", "action.dry_run_completed",
     "action.denied", "action.failed", "action.uncertain", "action.reconciled", "approval.requested", "approval.granted",
     "approval.denied", "audit.gap", "graph.started", "graph.handoff", "graph.finished", "graph.failed",
