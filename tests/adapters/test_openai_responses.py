@@ -122,7 +122,7 @@ ITEMS = st.one_of(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(ITEMS, max_size=6), st.booleans())
 def test_any_order_of_thinking_text_and_calls_goes_back_the_same(drawn: list[Any], streamed: bool) -> None:
     items = [
