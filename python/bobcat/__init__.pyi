@@ -62,6 +62,13 @@ from bobcat.compiler import (
 from bobcat.compiler import (
     load_policy_file as load_policy_file,
 )
+from bobcat.compression import Compressor as Compressor
+from bobcat.compression import compose_compressors as compose_compressors
+from bobcat.compression import dedup_compressor as dedup_compressor
+from bobcat.compression import external_filter_compressor as external_filter_compressor
+from bobcat.compression import identity_compressor as identity_compressor
+from bobcat.compression import route_compressor as route_compressor
+from bobcat.compression import truncate_compressor as truncate_compressor
 from bobcat.diagnostics.model import (
     Diagnostic as Diagnostic,
 )
@@ -388,15 +395,23 @@ from bobcat.threads import Asked as Asked
 from bobcat.threads import CallProposed as CallProposed
 from bobcat.threads import CallResult as CallResult
 from bobcat.threads import CallStarted as CallStarted
+from bobcat.threads import Compressed as Compressed
 from bobcat.threads import Decided as Decided
 from bobcat.threads import Ended as Ended
+from bobcat.threads import Facts as Facts
+from bobcat.threads import LastMessages as LastMessages
+from bobcat.threads import LastTokens as LastTokens
+from bobcat.threads import Pinned as Pinned
+from bobcat.threads import Recent as Recent
 from bobcat.threads import ReplyDiscarded as ReplyDiscarded
+from bobcat.threads import Summary as Summary
 from bobcat.threads import Thread as Thread
 from bobcat.threads import ThreadEvent as ThreadEvent
 from bobcat.threads import ThreadText as ThreadText
 from bobcat.threads import ThreadThinking as ThreadThinking
 from bobcat.threads import ThreadUsage as ThreadUsage
 from bobcat.threads import TurnStarted as TurnStarted
+from bobcat.threads import Window as Window
 from bobcat.tools.action import Action as Action
 from bobcat.tools.action import current_action as current_action
 from bobcat.tools.action import uses_action as uses_action

@@ -32,6 +32,9 @@ GROUPS = {
     "Ledger": "Ledger Cap Price Prices LedgerAccount Reservation Balance Spending",
     "Threads": "Thread ThreadEvent TurnStarted ThreadText ThreadThinking ReplyDiscarded CallProposed "
     "Decided Asked CallStarted CallResult ThreadUsage Ended",
+    "Windows": "Window Recent LastMessages LastTokens Summary Pinned Compressed Facts",
+    "Compressors": "Compressor truncate_compressor dedup_compressor external_filter_compressor "
+    "compose_compressors route_compressor identity_compressor",
     "Executors": "Executor inline_executor subprocess_executor route_executor",
     "Approvals": "ApprovalHandler ApprovalRequest ApprovalDecision auto_approve auto_deny all_approve "
     "callback_approval cli_prompt_approval durable_approvals Approvals Allowlist ConfirmationGate "

@@ -189,9 +189,24 @@ def test_a_summary_takes_each_turn_once() -> None:
 
 def test_a_summary_of_a_long_thread_is_bounded() -> None:
     history = thread(10_000)
-    shown(Summary(joined, keep=LastMessages(4), turns=20), history)
-    assert len(history.loaded) <= 25
-    assert history.notes["summary"]["through"] == 9998
+    found = texts(Summary(joined, keep=LastMessages(4), turns=3), history)
+    assert len(history.loaded) <= 8
+    assert history.notes["summary"] == {"text": "9996 9997 9998", "first": 9996, "through": 9998}
+    assert found[:2] == [
+        "[What was said in turns 1 to 9995 is missing here: no summary has it.]",
+        "[Summary of turns 9996 to 9998]\n9996 9997 9998",
+    ]
+
+
+def test_a_summary_that_is_behind_catches_up_in_order() -> None:
+    history, window = thread(9), Summary(joined, keep=LastMessages(2), turns=3)
+    history.notes["summary"] = {"text": "1", "through": 1}
+    assert texts(window, history)[:2] == [
+        "[What was said in turns 5 to 8 is missing here: no summary has it.]",
+        "[Summary of turns 1 to 4]\n1 2 3 4",
+    ]
+    assert texts(window, history)[1] == "[Summary of turns 1 to 7]\n1 2 3 4 5 6 7"
+    assert texts(window, history)[0] == "[Summary of the conversation up to here]\n1 2 3 4 5 6 7 8"
 
 
 @pytest.mark.parametrize("wrong", [RuntimeError("down"), "", 7])
@@ -204,8 +219,8 @@ def test_a_summary_that_fails_says_what_is_missing(wrong: object) -> None:
     history = thread(6)
     history.notes["summary"] = {"text": "early", "through": 2}
     assert texts(Summary(summarise, keep=LastMessages(2)), history)[:2] == [
-        "[Summary of the conversation up to here]\nearly",
-        "[A summary of turns 3 to 5 could not be made: what they said is missing here.]",
+        "[What was said in turns 3 to 5 is missing here: no summary has it.]",
+        "[Summary of turns 1 to 2]\nearly",
     ]
     assert history.notes["summary"] == {"text": "early", "through": 2}
 

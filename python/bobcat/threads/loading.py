@@ -65,7 +65,7 @@ class LoadedHistory:
         """The numbers of the pinned turns, read once for each new turn."""
         if self._pins is None:
             found: set[int] = set()
-            after = prefix = f"{self._journal.run_id}/"
+            after = prefix = f"{self._journal.run_id}#"
             while page := await self._journal.store.scan(PINS, after=after):
                 ours = [entry for entry in page if entry.key.startswith(prefix) and entry.body.get("pinned", True)]
                 found.update(int(entry.key.removeprefix(prefix)) for entry in ours)
@@ -90,6 +90,18 @@ class LoadedHistory:
             except VersionConflict:
                 continue
             return
+
+
+async def pin(journal: ThreadJournal, number: int, pinned: bool) -> None:
+    """Pin a turn, or take its pin away. The last word counts."""
+    key = turn_id(journal.thread, number)
+    while True:
+        entry = await journal.store.get(PINS, key)
+        try:
+            await journal.store.put(PINS, key, {"pinned": pinned}, expected=0 if entry is None else entry.version)
+        except VersionConflict:
+            continue
+        return
 
 
 async def choose(window: Window, history: LoadedHistory, message: Message) -> list[Any]:  # Any: JSON

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TypeAlias
 
 from bobcat.aio.tasks import being_cancelled
@@ -30,10 +30,11 @@ Summarise: TypeAlias = Callable[[str | None, Sequence[Turn]], Awaitable[str]]
 class Summary:
     """Show what `keep` shows, and before it a summary of the earlier turns.
 
-    `summarise` gets the earlier summary, or None, and the turns that it lacks: each turn once, and at most `turns` of
-    them, the newest, when a long thread gets a summary. The summary is kept in the thread as the note `name`, and shown
-    up to `chars` characters. Where `summarise` fails, or takes longer than `seconds`, the model sees the earlier
-    summary and reads which turns are missing; the next message tries again.
+    `summarise` gets the earlier summary, or None, and the turns that it lacks: each turn once, in order, and at most
+    `turns` of them for one message. The first summary of a longer thread begins with the newest `turns`; those before
+    never enter it, and the model reads so. The summary is kept in the thread as the note `name`, up to `chars`
+    characters. Where `summarise` fails, or takes longer than `seconds`, the model sees the earlier summary and reads
+    which turns are missing; the next message tries again.
     """
 
     summarise: Summarise
@@ -48,48 +49,69 @@ class Summary:
         loaded = LoadedHistory(history)
         choice = await self.keep.choose(loaded, message)
         oldest = min((each.turn for each in choice if isinstance(each, Shown)), default=history.turns + 1)
-        text, through = _read(await history.note(self.name))
-        if through < oldest - 1:
-            text, through = await self._extended(loaded, text, through, oldest - 1)
-        return [*_messages(text, through, oldest - 1), *choice]
+        kept = _read(await history.note(self.name))
+        if kept.through < oldest - 1:
+            kept = await self._extended(loaded, kept, oldest - 1)
+        return [*_messages(kept, oldest - 1), *choice]
 
-    async def _extended(
-        self, history: LoadedHistory, text: str | None, through: int, last: int
-    ) -> tuple[str | None, int]:
-        first = max(through + 1, last - self.turns + 1)
-        turns = [await history.turn(number) for number in range(first, last + 1)]
+    async def _extended(self, history: LoadedHistory, kept: _Kept, last: int) -> _Kept:
+        first = kept.through + 1 if kept.text is not None else max(1, last - self.turns + 1)
+        through = min(last, first + self.turns - 1)
+        turns = [await history.turn(number) for number in range(first, through + 1)]
         try:
             async with asyncio.timeout(self.seconds):
-                found: object = await self.summarise(text, turns)
+                found: object = await self.summarise(kept.text, turns)
             if not isinstance(found, str) or not found.strip():
                 raise TypeError(f"a summariser must return a text, got {type(found).__name__}")
         except asyncio.CancelledError as error:
             if being_cancelled():
                 raise
-            return _failed(error, text, through)
+            return _failed(error, kept)
         except Exception as error:
-            return _failed(error, text, through)
-        shorter = truncated(found, self.chars)
-        await history.keep_note(self.name, {"text": shorter, "through": last})
-        return shorter, last
+            return _failed(error, kept)
+        extended = _Kept(truncated(found, self.chars), first if kept.text is None else kept.first, through)
+        await history.keep_note(self.name, asdict(extended))
+        return extended
 
 
-def _failed(error: BaseException, text: str | None, through: int) -> tuple[str | None, int]:
+@dataclass(frozen=True)
+class _Kept:
+    """A summary of the turns `first` to `through`. Without a text it has none."""
+
+    text: str | None = None
+    first: int = 1
+    through: int = 0
+
+
+def _failed(error: BaseException, kept: _Kept) -> _Kept:
     log.warning("the summary of a thread stays as it was: %s", format_exception(error))
-    return text, through
+    return kept
 
 
-def _read(note: dict[str, object] | None) -> tuple[str | None, int]:
-    """The text of a note, and the last turn in it. A note of another form counts as no note."""
-    text, through = (note or {}).get("text"), (note or {}).get("through")
-    if isinstance(text, str) and isinstance(through, int) and not isinstance(through, bool):
-        return text, through
-    return None, 0
+def _read(note: dict[str, object] | None) -> _Kept:
+    """The summary of a note. A note of another form counts as no note."""
+    found = note or {}
+    text, first, through = found.get("text"), found.get("first", 1), found.get("through")
+    if isinstance(text, str) and type(first) is int and type(through) is int and 1 <= first <= through:
+        return _Kept(text, first, through)
+    return _Kept()
 
 
-def _messages(text: str | None, through: int, last: int) -> list[Message]:
-    found = [] if text is None else [Message("user", f"[Summary of the conversation up to here]\n{text}")]
-    if through < last:
-        missing = f"turn {last}" if through + 1 == last else f"turns {through + 1} to {last}"
-        found.append(Message("user", f"[A summary of {missing} could not be made: what they said is missing here.]"))
+def _messages(kept: _Kept, last: int) -> list[Message]:
+    found: list[Message] = []
+    if kept.text is not None:
+        of = (
+            "the conversation up to here"
+            if kept.first == 1 and kept.through == last
+            else _turns(kept.first, kept.through)
+        )
+        found.append(Message("user", f"[Summary of {of}]\n{kept.text}"))
+    missing = [(1, kept.first - 1), (kept.through + 1, last)]
+    names = " and ".join(_turns(first, end) for first, end in missing if first <= end)
+    if names:
+        found.insert(0, Message("user", f"[What was said in {names} is missing here: no summary has it.]"))
     return found
+
+
+def _turns(first: int, last: int) -> str:
+    return f"turn {first}" if first == last else f"turns {first} to {last}"

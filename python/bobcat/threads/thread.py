@@ -32,7 +32,7 @@ from bobcat.threads.events import ThreadEvent
 from bobcat.threads.following import POLL_SECONDS, Signal, follow_turn, thread_events
 from bobcat.threads.history import Window
 from bobcat.threads.journal import Begun, ThreadJournal
-from bobcat.threads.loading import LoadedHistory
+from bobcat.threads.loading import LoadedHistory, pin
 from bobcat.threads.recent import Recent
 from bobcat.threads.worker import Worker, view_of
 from bobcat.tools.toolset import ToolSet
@@ -201,6 +201,12 @@ class Thread:
         """The number of turns that have begun."""
         last = await self._journal.last_turn()
         return 0 if last is None else last.number
+
+    async def pin(self, turn: int, pinned: bool = True) -> None:
+        """Pin a turn for the windows of later turns, or take its pin away. Raises `ThreadError` for one not begun."""
+        if type(turn) is not int or not 1 <= turn <= await self.turns():
+            raise ThreadError("bad_turn", f"turn must be the number of a turn of the thread, got {turn!r}")
+        await pin(self._journal, turn, bool(pinned))
 
     def _check(self, text: object, key: object) -> None:
         if self._closed:
