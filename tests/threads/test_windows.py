@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bobcat import Message
 from bobcat.compression import truncate_compressor
+from bobcat.model.attachment import Attachment
 from bobcat.model.decision import ActionRequest
 from bobcat.model.run import ActionResult, ToolDef
 from bobcat.threads import (
@@ -275,3 +276,12 @@ def test_tokens_are_counted_by_the_agent_where_it_counts() -> None:
 @given(text=st.text(max_size=300))
 def test_an_estimate_is_at_least_a_third_of_the_bytes(text: str) -> None:
     assert 3 * estimate_tokens(Message("user", text)) >= len(text.encode("utf-8", "replace"))
+
+
+def test_attachments_count() -> None:
+    def more(media_type: str, size: int) -> int:
+        file = Attachment("a", media_type, "0" * 64, size)
+        return estimate_tokens(Message("user", "see", attachments=(file,))) - estimate_tokens(Message("user", "see"))
+
+    assert (more("text/plain", 3000), more("image/png", 900_000)) == (1000, 1600)
+    assert (more("application/pdf", 10), more("application/pdf", 900_000)) == (1600, 90_000)
