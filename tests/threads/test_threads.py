@@ -57,6 +57,17 @@ async def test_the_same_key_is_the_same_turn(store: Any) -> None:
 
 
 @awaited
+async def test_a_queued_message_runs_without_a_reader(store: Any) -> None:
+    payments = Payments()
+    async with thread(store, payments) as talk:
+        assert await talk.queue("10", key="k") == await talk.queue("10", key="k") == 0
+        assert await talk.queue("20") > 0
+        with pytest.raises(ThreadError):
+            await talk.queue(" ")
+    assert payments.paid == ["10", "20"]
+
+
+@awaited
 async def test_a_turn_goes_on_without_its_reader(store: Any) -> None:
     payments = Payments()
     async with thread(store, payments) as talk:

@@ -41,10 +41,10 @@ def runs() -> None:
 )
 @format_option
 def list_(store_url: str, status: Any, limit: int, output_format: str) -> None:  # Any: one of the choices
-    """List runs, most recently changed first."""
+    """List runs, most recently changed first. A turn of a thread is a run; the thread itself is not."""
 
     async def work(store: Any) -> tuple[list[RunSummary], datetime]:
-        return list(await store.runs(status=status, limit=limit)), await store.now()
+        return await _listed(store, status, limit), await store.now()
 
     found, now = with_store(store_url, work)
     if output_format == "json":
@@ -199,6 +199,15 @@ def _with_jobs(
         return await work(Jobs(store), store)
 
     return with_store(store_url, main, must_exist=must_exist)
+
+
+async def _listed(store: Any, status: str | None, limit: int) -> list[RunSummary]:  # Any: a DurableStore
+    found: list[RunSummary] = []
+    after = None
+    while len(found) < limit and (page := await store.runs(status=status, limit=limit, after=after)):
+        found += [run for run in page if run.detail.get("thread") is not True]
+        after = page[-1]
+    return found[:limit]
 
 
 def _summary(run: RunSummary) -> dict[str, Any]:

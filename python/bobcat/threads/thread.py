@@ -141,19 +141,28 @@ class Thread:
     ) -> AsyncIterator[ThreadEvent]:
         """Send a message, and yield the events of its own turn up to its `Ended`, or to `Asked` where it suspends.
 
-        The turn goes on when the iteration stops. The same `key` twice is one message, and yields the same events
+        Nothing is sent before the first event is asked for: `async for`, or `queue` where no event is wanted. The turn
+        goes on when the iteration stops. The same `key` twice is one message, and yields the same events
         again. Behind a suspended turn the message is queued, and the iteration ends without an event. Raises
         `ThreadBusy` with `busy="refuse"`, `ThreadError` for a turn that cannot continue.
         """
-        self._check(text, key)
         if attachments:
             raise ThreadError("no_attachments", "this release of threads takes no attachments")
-        message = await (self._refusing(text, key) if self._busy == "refuse" else self._queue(text, key))
+        message = await self.queue(text, key=key)
         while (begun := await self._journal.turn_of(message)) is None:
             if not await self._advance():
                 return
         async for event in follow_turn(self._journal, begun, self._signal, self._advance):
             yield event
+
+    async def queue(self, text: str, *, key: str | None = None) -> int:
+        """Send a message without its events: return its position in the thread's journal, once it is durable.
+
+        Its turn runs in the background, in this process or in the one that executes the thread; `aclose` waits for it.
+        Raises what `send` raises for a message that is refused.
+        """
+        self._check(text, key)
+        return await (self._refusing(text, key) if self._busy == "refuse" else self._queue(text, key))
 
     async def resume(self) -> AsyncIterator[ThreadEvent]:
         """Continue the last turn where it suspended or died, and run the messages behind it; yield their new events.
