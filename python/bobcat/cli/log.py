@@ -33,7 +33,7 @@ KINDS = (
     "policy.reevaluated", "action.started", "action.dry_run", "action.completed", "action.dry_run_completed",
     "action.denied", "action.failed", "action.uncertain", "action.reconciled", "approval.requested", "approval.granted",
     "approval.denied", "audit.gap", "graph.started", "graph.handoff", "graph.finished", "graph.failed",
-    "graph.cancelled", "graph.suspended", "graph.superseded", "graph.exhausted",
+    "graph.cancelled", "graph.suspended", "graph.superseded", "graph.exhausted", "model.delta",
 )  # fmt: skip
 ENDS = ("run.succeeded", "run.failed", "run.cancelled", "run.superseded", "run.suspended")
 DENIALS = ("action.denied", "approval.denied")

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
-from bobcat.sinks.fanout import MultiSink
+from bobcat.sinks.fanout import MultiSink, takes_deltas
 
 FACTORIES = {
     "sinks": frozenset({"callback_sink", "jsonl_sink", "multi_sink", "noop_sink", "stdout_sink"}),
@@ -84,6 +84,8 @@ def _check_sinks(sinks: object) -> None:
     for sink in sinks:
         if not isinstance(sink, MultiSink):
             _check_callable("sinks", sink)
+            if getattr(sink, "required", False) is True and takes_deltas(sink):
+                raise ValueError("a required sink takes no deltas: its events are delivered before the next effect")
 
 
 def _check_callable(name: str, value: object) -> None:

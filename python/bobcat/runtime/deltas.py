@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import isawaitable
-from typing import Any
+from typing import Any, Protocol
 
 from bobcat.errors import IncompleteReply
 from bobcat.logs import logger
@@ -30,6 +30,25 @@ DRAIN_SECONDS = 1.0
 
 _OVERHEAD = 64
 """Characters that a delta without any counts for, so that empty ones are bounded, too."""
+
+
+class TakesDeltas(Protocol):
+    """Receives deltas, without waiting."""
+
+    def put(self, event: DeltaEvent, /) -> None:
+        """Receive one."""
+
+
+class Feeds:
+    """Several receivers of deltas as one."""
+
+    def __init__(self, *puts: Callable[[DeltaEvent], None]) -> None:
+        self.puts = list(puts)
+
+    def put(self, event: DeltaEvent) -> None:
+        """Pass a delta to each."""
+        for put in self.puts:
+            put(event)
 
 
 class DeltaFeed:
@@ -95,7 +114,7 @@ class DeltaFeed:
 class StreamedAgent:
     """An agent whose deltas go to a feed while its reply is awaited."""
 
-    def __init__(self, agent: Agent, feed: DeltaFeed) -> None:
+    def __init__(self, agent: Agent, feed: TakesDeltas) -> None:
         self._agent = agent
         self._feed = feed
 

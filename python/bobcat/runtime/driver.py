@@ -25,6 +25,7 @@ from bobcat.journal.records import DuplicateRecord
 from bobcat.logs import logger
 from bobcat.model.agent import Agent
 from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.deltas import DeltaEvent
 from bobcat.model.exact import for_tool
 from bobcat.model.frozen import FrozenDict, FrozenList, deep_freeze, thaw
 from bobcat.model.run import (
@@ -77,6 +78,7 @@ from bobcat.runtime.options import Options
 from bobcat.runtime.spending import ModelSpending
 from bobcat.runtime.state import RunState, Setup
 from bobcat.runtime.turn import REPLY_COST, DeltaJournal, TurnAgent
+from bobcat.sinks.delta_events import MODEL_DELTA, delta_body
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.protocol import CheckedTransaction, LeaseLost
 from bobcat.text.json_text import format_exception
@@ -118,7 +120,7 @@ class RunDriver:
         if options.turn is not None and self._journal is not None:
             self._journal.on_record = options.turn.on_record
             self.deltas = DeltaJournal(self._journal, interrupts.now)
-            self._agent = TurnAgent(agent, self.deltas.put)
+            self._agent = TurnAgent(agent, self.deltas.put, self.show_delta if fanout.takes_deltas else None)
         self.use_fast_path = True
         self.provider: ExtraProvider | None = None
         self.spending: ModelSpending | None = None
@@ -214,6 +216,12 @@ class RunDriver:
         event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, self._interrupts.now(), shown)
         self._events += 1
         await self._fanout.deliver(event)
+
+    def show_delta(self, event: DeltaEvent) -> None:
+        """Queue a delta for the sinks that take deltas. Its `seq` is that of the event that comes next."""
+        setup, now = self._setup, self._interrupts.now()
+        body = delta_body(event, 0 if self._run is None else self._run.step)
+        self._fanout.put_delta(AuditEvent(setup.correlation_id, setup.bundle_id, self._events, MODEL_DELTA, now, body))
 
     async def _note_gaps(self) -> None:
         """Emit and record that a sink receives no further events."""

@@ -26,7 +26,7 @@ from bobcat.model.deltas import OnDelta
 from bobcat.model.run import Budget, RunResult
 from bobcat.runtime.arguments import check_actors, check_surroundings
 from bobcat.runtime.compat import DEFAULTS, CompatOptions
-from bobcat.runtime.deltas import DeltaFeed, StreamedAgent
+from bobcat.runtime.deltas import DeltaFeed, Feeds, StreamedAgent
 from bobcat.runtime.driver import RunDriver
 from bobcat.runtime.extra import Extra, facts_of
 from bobcat.runtime.interrupts import Interrupts
@@ -169,11 +169,17 @@ async def run_with(
     )
     with scope(str(run_id or setup.correlation_id)), interrupting as interrupts:
         feed = None if options.on_delta is None else DeltaFeed(options.on_delta)
-        asked = agent if feed is None else StreamedAgent(agent, feed)
+        feeds = Feeds()
+        if feed is not None:
+            feeds.puts.append(feed.put)
+        takes_deltas = fanout.takes_deltas and options.turn is None
+        asked = agent if feed is None and not takes_deltas else StreamedAgent(agent, feeds)
         driver = driver_type(setup, asked, options, fanout, interrupts)
         driver.use_fast_path = use_fast_path and options.turn is None
         driver.provider = provider
         driver.spending = spending
+        if takes_deltas:
+            feeds.puts.append(driver.show_delta)
         try:
             result = await driver.run(named=options.correlation_id is not None, allowed=allowed)
             if feed is not None:

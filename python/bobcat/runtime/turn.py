@@ -19,6 +19,7 @@ from bobcat.model.agent import Agent
 from bobcat.model.deltas import CallDelta, DeltaEvent, TextDelta, ThinkingDelta
 from bobcat.model.run import Message
 from bobcat.runtime.commands import StoreFailed, Superseded
+from bobcat.runtime.deltas import Feeds, StreamedAgent
 from bobcat.runtime.journaling import CLOSING_SECONDS, RunJournal
 from bobcat.stores.protocol import LeaseLost
 from bobcat.text.json_text import format_exception
@@ -105,12 +106,20 @@ class DeltaJournal:
 class TurnAgent:
     """An agent whose deltas go to `put` while its reply is awaited. `stream` is absent: `step` collects."""
 
-    def __init__(self, agent: Agent, put: Callable[[DeltaEvent], None]) -> None:
+    def __init__(
+        self, agent: Agent, put: Callable[[DeltaEvent], None], show: Callable[[DeltaEvent], None] | None = None
+    ) -> None:
         self._agent = agent
         self._put = put
+        self._show = show
 
     async def step(self, conversation: Sequence[Message]) -> Any:  # Any: an agent may return anything
-        """The agent's next action."""
+        """The agent's next action. `show` also gets the end of the reply, and the text of one without deltas."""
+        if self._show is None:
+            return await self._step(conversation)
+        return await StreamedAgent(self._agent, Feeds(self._put, self._show)).step(conversation)
+
+    async def _step(self, conversation: Sequence[Message]) -> Any:  # Any: as above
         stream = getattr(self._agent, "stream", None)
         if not callable(stream):
             return await self._agent.step(conversation)

@@ -6,7 +6,7 @@ handoff graphs and by `multi_sink`. A sink that raises is reported on stderr. On
 total gets its later events through a queue, for which the run waits only when it is full, and when the run ends. A
 plain function runs on a thread, so that it may block; an async one that blocks the event loop blocks it at most once.
 When a `required` sink fails, `failure` is set and the caller must stop effects; its events are never queued. `gaps`
-lists the lost events.
+lists the lost events. A sink that takes deltas (`bobcat.sinks.delta_events`) gets all of its events through its queue.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from bobcat.aio.tasks import FAULTS, raise_if_cancelled
 from bobcat.logs import logger
 from bobcat.model.run import AuditEvent, AuditGap
 from bobcat.sinks.base import AnySink
+from bobcat.sinks.delta_events import DRAIN_SECONDS, DeltaRoom, is_delta
 from bobcat.sinks.thread import SinkThread
 from bobcat.text.display import safe_text
 from bobcat.text.json_text import format_exception
@@ -44,16 +45,24 @@ def runs_on_the_loop(sink: Callable[..., object]) -> bool:
     return iscoroutinefunction(sink) or iscoroutinefunction(getattr(sink, "__call__", None))  # noqa: B004
 
 
+def takes_deltas(sink: AnySink) -> bool:
+    """Return true for a sink that asks for the deltas of model replies."""
+    return getattr(sink, "deltas", False) is True
+
+
 class SinkState:
     """One sink of a run, the time that it took from the run, and its lost events."""
 
     __slots__ = (
-        "first", "lost", "name", "pump", "queue", "queued", "reason", "required", "room", "sink", "spent", "thread",
+        "delta_room", "deltas", "first", "lost", "name", "pump", "queue", "queued", "reason", "required", "room",
+        "sink", "spent", "thread",
     )  # fmt: skip
 
     def __init__(self, sink: AnySink) -> None:
         self.sink = sink
         self.required = getattr(sink, "required", False) is True
+        self.deltas = takes_deltas(sink) and not self.required
+        self.delta_room = DeltaRoom()
         self.thread = None if runs_on_the_loop(sink) else SinkThread()
         self.spent = 0.0
         self.name = getattr(sink, "__qualname__", None) or repr(sink)
@@ -96,6 +105,10 @@ class Fanout:
         total = SINK_TOTAL_SECONDS if total_seconds is None else total_seconds
         self._total = inf if timeout_seconds == inf else total
         self._reporter = reporter
+        self._takes_deltas = self._total != inf and any(state.deltas for state in self._all)
+        if self._takes_deltas:
+            for state in self._all:
+                state.queued = state.deltas
         self._dropped: list[SinkState] = []
         self._left_out: list[SinkState] = []
         self.failure: str | None = None
@@ -103,6 +116,18 @@ class Fanout:
 
     def __bool__(self) -> bool:
         return bool(self._active)
+
+    @property
+    def takes_deltas(self) -> bool:
+        """True when a sink gets deltas."""
+        return self._takes_deltas
+
+    def put_delta(self, event: AuditEvent) -> None:
+        """Queue a delta for the sinks that take deltas."""
+        for state in self._active:
+            if state.deltas:
+                state.delta_room.put(state.queue, event)
+                self._start_pump(state)
 
     @property
     def gaps(self) -> tuple[AuditGap, ...]:
@@ -128,6 +153,10 @@ class Fanout:
         pumps = [state.pump for state in self._active if state.pump is not None]
         if pumps:
             try:
+                if self._takes_deltas:
+                    await asyncio.wait(pumps, timeout=DRAIN_SECONDS)
+                    for state in self._active:
+                        state.delta_room.clear(state.queue)
                 await asyncio.gather(*pumps, return_exceptions=True)
             finally:
                 self.abandon()
@@ -137,9 +166,10 @@ class Fanout:
         for state in self._active:
             if state.pump is not None:
                 state.pump.cancel()
-            if state.queue:
-                self._failed(state, state.queue[0], "the run was ended from outside", len(state.queue))
-                state.queue.clear()
+            waiting = [event for event in state.queue if not is_delta(event)]
+            if waiting:
+                self._failed(state, waiting[0], "the run was ended from outside", len(waiting))
+            state.queue.clear()
 
     async def _one(self, state: SinkState, event: AuditEvent) -> None:
         if state.queued:
@@ -150,13 +180,16 @@ class Fanout:
         state.queued = state.spent >= self._total and not state.required
 
     async def _enqueue(self, state: SinkState, event: AuditEvent) -> None:
-        while len(state.queue) >= SINK_QUEUE_EVENTS and state in self._active:
+        while _waiting(state) >= SINK_QUEUE_EVENTS and state in self._active:
             state.room.clear()
             await state.room.wait()
         if state not in self._active:
             state.count_lost(event, "")
             return
         state.queue.append(event)
+        self._start_pump(state)
+
+    def _start_pump(self, state: SinkState) -> None:
         if state.pump is None or state.pump.done():
             state.pump = asyncio.create_task(self._pump(state))
 
@@ -165,7 +198,7 @@ class Fanout:
         while state.queue:
             await self._deliver_one(state, state.queue[0])
             if state.queue:  # else the sink was disabled
-                state.queue.popleft()
+                state.delta_room.leave(state.queue.popleft())
             state.room.set()
 
     async def _deliver_one(self, state: SinkState, event: AuditEvent) -> None:
@@ -183,7 +216,8 @@ class Fanout:
         took = monotonic() - started
         state.spent += took
         if problem is not None:
-            self._failed(state, event, problem)
+            state.deltas = state.deltas and not is_delta(event)
+            self._failed(state, event, problem, 0 if is_delta(event) else 1)
         if took >= self._timeout:
             self._leave_out(state, event, f"no answer within {self._timeout}s", lost=not taken and problem is None)
 
@@ -192,8 +226,9 @@ class Fanout:
             self._active.remove(state)
             self._dropped.append(state)
             self._left_out.append(state)
-            waiting = len(state.queue) - 1 if state.queue else 0
+            waiting = sum(1 for each in list(state.queue)[1:] if not is_delta(each))
             state.queue.clear()
+            lost = lost and not is_delta(event)
             self._failed(state, event, f"{problem}; it gets no further events", waiting + lost)
 
     def _failed(self, state: SinkState, event: AuditEvent, problem: str, count: int = 1) -> None:
@@ -204,6 +239,11 @@ class Fanout:
         fields = {"correlation_id": event.correlation_id, "sink": state.name, "kind": event.kind, "seq": event.seq}
         log.warning("%s: %s", where, problem, extra=fields)
         print(f"[{self._reporter}] {safe_text(f'{where}: {problem}')}", file=sys.stderr)
+
+
+def _waiting(state: SinkState) -> int:
+    """Number of waiting events. Deltas have a bound of their own."""
+    return sum(1 for each in state.queue if not is_delta(each)) if state.deltas else len(state.queue)
 
 
 def _gap(state: SinkState) -> AuditGap:

@@ -41,6 +41,8 @@ _NOTED: Mapping[str, tuple[str, ...]] = {
     "run.bundle_changed": ("journaled_bundle_id", "current_bundle_id"),
     "run.resumed": ("records", "attempt"),
     "run.unbounded": (),
+    "step.compress_failed": ("seq",),
+    "step.compressed": ("seq", "before_chars", "after_chars"),
     "step.replayed": ("seq", "ok", "verdict"),
 }
 """Kinds that become events of a span, and the keys of their bodies that become attributes."""
