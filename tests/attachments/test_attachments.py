@@ -12,10 +12,12 @@ import pytest
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
 
+from adapters.response_server import reply, said
 from adapters.vendor_server import serving
 from bobcat import Message, ToolSet
 from bobcat.adapters.anthropic_sdk import ClaudeAgent
 from bobcat.adapters.content_parts import IMAGE_TOKENS, with_text_only
+from bobcat.adapters.openai_responses import OpenAIResponsesAgent
 from bobcat.adapters.openai_sdk import OpenAIAgent
 from bobcat.attachments import Attachment, AttachmentError, AttachmentLimits, AttachmentStore
 from bobcat.attachments.store import CHUNK, CHUNK_KIND, KIND
@@ -188,6 +190,30 @@ def _openai(*messages: Message) -> Any:
     return vendor.requests[0]["messages"]
 
 
+def _responses(*messages: Message) -> Any:
+    async def step(url: str) -> None:
+        async with AsyncOpenAI(base_url=url, api_key="test", max_retries=0) as client:
+            await OpenAIResponsesAgent(tools=TOOLS, client=client).step(messages)
+
+    with serving(reply(said("ok"))) as vendor:
+        asyncio.run(step(vendor.url))
+    return vendor.requests[0]["input"]
+
+
+def test_the_responses_api_gets_parts() -> None:
+    (message,) = _responses(Message("user", "look", attachments=(IMAGE, PAPER, NOTE)))
+    image, paper, note, text = message["content"]
+    assert (image["type"], image["image_url"]) == (
+        "input_image",
+        "data:image/png;base64," + base64.b64encode(PNG).decode(),
+    )
+    assert (paper["type"], paper["filename"]) == ("input_file", "bill.pdf")
+    assert paper["file_data"] == "data:application/pdf;base64," + base64.b64encode(PDF).decode()
+    assert note == {"type": "input_text", "text": 'File "note.md":\n12 €'}
+    assert text == {"type": "input_text", "text": "look"}
+    assert _responses(Message("user", "look")) == [{"role": "user", "content": "look"}]
+
+
 def test_claude_gets_blocks() -> None:
     (message,) = _claude(Message("user", "look", attachments=(IMAGE, PAPER, NOTE)))
     image, paper, note, text = message["content"]
@@ -212,7 +238,7 @@ def test_openai_gets_parts() -> None:
 
 def test_what_cannot_be_sent_is_refused() -> None:
     binary = Attachment.from_bytes(b"\xff\xfe\0", name="x.bin")
-    for send in (_claude, _openai):
+    for send in (_claude, _openai, _responses):
         for attachment, code in ((binary, "unsupported"), (Attachment.from_reference(IMAGE.reference()), "not_loaded")):
             with pytest.raises(AttachmentError) as caught:
                 send(Message("user", "look", attachments=(attachment,)))
@@ -226,5 +252,6 @@ def test_a_ledger_counts_attachments() -> None:
     for agent in (
         ClaudeAgent(tools=TOOLS, client=AsyncAnthropic(api_key="test")),
         OpenAIAgent(tools=TOOLS, client=AsyncOpenAI(api_key="test")),
+        OpenAIResponsesAgent(tools=TOOLS, client=AsyncOpenAI(api_key="test")),
     ):
         assert agent.count_tokens([attached]) > agent.count_tokens([plain]) + IMAGE_TOKENS

@@ -38,6 +38,13 @@ def chat_content(text: str, attachments: Sequence[Attachment]) -> str | list[dic
     return [*chat_parts(attachments), *([{"type": "text", "text": text}] if text else [])]
 
 
+def response_content(text: str, attachments: Sequence[Attachment]) -> str | list[dict[str, Any]]:
+    """The content of a user's message in the Responses API: text as it is, or parts with the text last."""
+    if not attachments:
+        return text
+    return [*map(_response_part, attachments), *([{"type": "input_text", "text": text}] if text else [])]
+
+
 def attachment_tokens(conversation: Iterable[Message]) -> int:
     """Tokens of the attachments of a conversation that the bytes of a request do not bound."""
     return sum(
@@ -78,6 +85,15 @@ def _chat_part(attachment: Attachment) -> dict[str, Any]:
         name = json.dumps(attachment.name, ensure_ascii=False)
         return {"type": "text", "text": f"File {name}:\n{_text(attachment)}"}
     raise _unsupported(attachment)
+
+
+def _response_part(attachment: Attachment) -> dict[str, Any]:
+    data, media_type = attachment.content(), attachment.media_type
+    if media_type in IMAGES:
+        return {"type": "input_image", "image_url": _data_url(media_type, data), "detail": "auto"}
+    if media_type == PDF:
+        return {"type": "input_file", "filename": attachment.name, "file_data": _data_url(PDF, data)}
+    return {"type": "input_text", "text": _chat_part(attachment)["text"]}
 
 
 def _text(attachment: Attachment) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from bobcat.adapters.aclose import ClientAgent, most_tokens, sdk
 from bobcat.adapters.arguments import CUT_OFF, read_arguments
+from bobcat.adapters.content_parts import attachment_tokens
 from bobcat.adapters.request_options import send
 from bobcat.adapters.response_items import (
     CALL,
@@ -122,7 +123,7 @@ class OpenAIResponsesAgent(ClientAgent):
 
     def count_tokens(self, conversation: Sequence[Message]) -> int:
         """Return an upper bound of the input tokens of the next request, for a ledger."""
-        return most_tokens(self._asked(conversation))
+        return most_tokens(self._asked(conversation)) + attachment_tokens(conversation)
 
     def _asked(self, conversation: Sequence[Message]) -> dict[str, Any]:
         return {**self._request, "input": to_input(conversation, self._names)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bobcat.adapters.content_parts import response_content
 from bobcat.adapters.token_counts import counts, without_cached
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
@@ -71,8 +72,8 @@ def to_input(conversation: Sequence[Message], names: ToolNameMapping) -> list[di
     items: list[dict[str, Any]] = []
     for turn in turns(conversation):
         match turn:
-            case TextTurn(role, text):
-                items.append({"role": role, "content": text})
+            case TextTurn(role, text, attachments):
+                items.append({"role": role, "content": response_content(text, attachments)})
             case AssistantTurn(text, calls, data):
                 items += _reply(text, calls, data, names)
             case ToolTurn(answers):

@@ -139,6 +139,8 @@ async def run_with(
     guarded = compat.guards_journal and options.store is not None
     bounded = {} if isfinite(compat.sink_timeout_seconds) else {"total_seconds": compat.sink_timeout_seconds}
     fanout = Fanout(options.sinks, timeout_seconds=compat.sink_timeout_seconds, reporter=compat.name, **bounded)
+    files = () if options.turn is None else options.turn.attachments
+    bound = [task, *(each.reference() for each in files)] if files else task
     setup = Setup(
         task=task,
         tools=options.tools,
@@ -154,11 +156,12 @@ async def run_with(
         journal=EMPTY_JOURNAL,
         replies={},
         compat=compat,
-        binding=binding_of(task, options.tools, agent, options.principal, provider or facts) if guarded else None,
+        binding=binding_of(bound, options.tools, agent, options.principal, provider or facts) if guarded else None,
         extra=facts,
         asks_extra=provider is not None,
         renews_extra="extra" in allowed,
         history=() if options.turn is None else tuple(options.turn.history),
+        attachments=files,
         in_thread=options.turn is not None,
     )
     spending = spending_of(

@@ -97,6 +97,8 @@ def _begin(run: RunState) -> Steps[None]:
         yield from run.append("run.resumed", {"records": journal.records, "bundle_id": setup.bundle_id, **bound})
         yield from run.emit("run.resumed", {"records": journal.records, "attempt": journal.attempts + 1})
     else:
+        if setup.attachments:
+            bound["attachments"] = [each.reference() for each in setup.attachments]
         yield from run.append("run.started", {"task": setup.task, "bundle_id": setup.bundle_id, **bound})
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from bobcat.journal.index import JournalIndex
 from bobcat.journal.keys import action_key_of, idempotency_key
+from bobcat.model.attachment import Attachment
 from bobcat.model.decision import ActionRequest, Decision, Principal
 from bobcat.model.frozen import thaw
 from bobcat.model.run import ActionResult, Budget, FinalAnswer, Message, RunErrorCode, RunOutcome, RunResult
@@ -73,6 +74,8 @@ class Setup(msgspec.Struct, frozen=True):
     """True when the store was restored since the run began: every action without a record may already have run."""
     history: tuple[Message, ...] = ()
     """Messages before the task, in a turn of a thread."""
+    attachments: tuple[Attachment, ...] = ()
+    """The task's, in a turn of a thread."""
     in_thread: bool = False
     """The run is a turn of a thread: its journal has all that the events of the thread need."""
 
@@ -108,7 +111,7 @@ class RunState:
         self.compat = setup.compat
         self.step = 0
         self.meter = Meter()
-        self.conversation = Conversation(*setup.history, Message("user", setup.task))
+        self.conversation = Conversation(*setup.history, Message("user", setup.task, attachments=setup.attachments))
         self.traceback: str | None = None
         """The traceback of the exception that ended the run."""
         self.last: StepOutcome | None = None

@@ -16,6 +16,7 @@ from typing import Any
 from bobcat.errors import IncompleteReply
 from bobcat.journal.records import DuplicateRecord
 from bobcat.model.agent import Agent
+from bobcat.model.attachment import Attachment
 from bobcat.model.deltas import CallDelta, DeltaEvent, TextDelta, ThinkingDelta
 from bobcat.model.run import Message
 from bobcat.runtime.commands import StoreFailed, Superseded
@@ -32,9 +33,10 @@ BATCH_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class TurnOptions:
-    """Messages before the task, and a function that is called after each record."""
+    """Messages before the task, the task's attachments, and a function that is called after each record."""
 
     history: Sequence[Message] = ()
+    attachments: tuple[Attachment, ...] = ()
     on_record: Callable[[], None] | None = None
 
 

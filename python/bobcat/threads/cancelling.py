@@ -10,6 +10,7 @@ from bobcat.runtime.journaling import RunJournal
 from bobcat.runtime.lease import LeaseKeeper
 from bobcat.runtime.options import Options
 from bobcat.stores.protocol import RunBusy
+from bobcat.threads.files import files_to_body
 from bobcat.threads.journal import Begun, ThreadJournal, turn_id
 from bobcat.threads.worker import CANCEL
 
@@ -35,7 +36,8 @@ async def end_waiting_turn(journal: ThreadJournal, begun: Begun, options: Option
         run.chain.head, run.chain.seq = check_chain(records, run_id), index_journal(records).next_seq
         text = f"cancelled: {reason}"
         if not records:
-            await run.write("run.started", {"task": begun.text, "bundle_id": options.policy.id}, "", interrupts.now())
+            started = {"task": begun.text, **files_to_body(begun.attachments), "bundle_id": options.policy.id}
+            await run.write("run.started", started, "", interrupts.now())
         body = {"step": 0, "error": text, "code": "cancelled"}
         await run.write("run.cancelled", body, "", interrupts.now())
         await store.set_status(run_id, "cancelled", detail={"error": text}, lease=run.lease_keeper.lease)

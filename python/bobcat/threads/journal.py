@@ -13,9 +13,11 @@ from typing import Any
 
 from bobcat.errors import ThreadError
 from bobcat.journal.records import DuplicateRecord, StepRecord
-from bobcat.model.frozen import FrozenDict
+from bobcat.model.attachment import Attachment
+from bobcat.model.frozen import FrozenDict, thaw
 from bobcat.model.run import Message
 from bobcat.stores.protocol import DurableStore, Lease, VersionConflict
+from bobcat.threads.files import files_of, files_to_body
 
 MESSAGE, TURN = "thread.message", "turn.started"
 KEYS, NOTES = "thread.key", "thread.note"
@@ -42,6 +44,7 @@ class Begun:
     choice: tuple[Any, ...]  # Any: JSON
     text: str
     seq: int
+    attachments: tuple[Attachment, ...] = ()
 
 
 class ThreadJournal:
@@ -128,13 +131,14 @@ class ThreadJournal:
             return await self._append_message({"text": text, **more})
         digest, since = sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), await self.length()
         try:
-            entry = await self.store.put(KEYS, f"{self.run_id}/{digest}", {"since": since, "text": text}, expected=0)
+            body = {"since": since, "text": text, **more}
+            entry = await self.store.put(KEYS, f"{self.run_id}/{digest}", body, expected=0)
         except VersionConflict:
             found = await self.store.get(KEYS, f"{self.run_id}/{digest}")
             if found is None:
                 raise
             entry = found
-        if entry.body["text"] != text:
+        if thaw(dict(entry.body)) != {"since": entry.body["since"], "text": text, **more}:
             raise ThreadError("key_conflict", f"the key {key!r} belongs to another message of thread {self.thread!r}")
         first = await self._first_with(digest, int(entry.body["since"]))
         if first is None:
@@ -148,7 +152,7 @@ class ThreadJournal:
         """Record the start of a turn, under the thread's lease."""
         text = message.body["text"]
         body = {"turn": number, "message": message.seq, "before": before, "choice": choice, "text": text}
-        body["run_id"] = turn_id(self.thread, number)
+        body.update(files_to_body(files_of(message.body)), run_id=turn_id(self.thread, number))
         while True:
             seq = await self.length()
             record = StepRecord(self.run_id, seq, TURN, "", FrozenDict(body), await self.store.now())
@@ -186,4 +190,4 @@ def begun_of(record: StepRecord) -> Begun:
     """The turn of a `turn.started`."""
     body = record.body
     choice = tuple(body["choice"])
-    return Begun(body["turn"], body["message"], body["before"], choice, body["text"], record.seq)
+    return Begun(body["turn"], body["message"], body["before"], choice, body["text"], record.seq, files_of(body))

@@ -9,6 +9,7 @@ from typing import Any
 from bobcat.errors import ThreadError
 from bobcat.model.run import Message
 from bobcat.stores.protocol import VersionConflict
+from bobcat.threads.files import files_of
 from bobcat.threads.history import Shown, Turn, Window
 from bobcat.threads.journal import NOTES, Begun, ThreadJournal, turn_id
 from bobcat.threads.view import ENDS, message_from_body, message_to_body, messages_of
@@ -47,10 +48,10 @@ class LoadedHistory:
             cache.move_to_end(number)
             return cache[number]
         records = await self._journal.store.load(turn_id(self._journal.thread, number))
-        task = next((each.body["task"] for each in records if each.kind == "run.started"), None)
-        if task is None:
+        body = next((each.body for each in records if each.kind == "run.started"), None)
+        if body is None:
             raise KeyError(number)
-        messages = messages_of(records, Message("user", task))
+        messages = messages_of(records, Message("user", body["task"], attachments=files_of(body)))
         if any(each.kind in ENDS for each in records):
             cache[number] = messages
             while len(cache) > MAX_CACHED_TURNS:

@@ -8,15 +8,17 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from bobcat.approvals import ApprovalHandler
+from bobcat.attachments import AttachmentLimits, AttachmentStore
 from bobcat.bundle import Policy
 from bobcat.compression import Compressor
 from bobcat.errors import ThreadBusy, ThreadError
 from bobcat.executors import Executor
 from bobcat.ledger import Ledger, LedgerAccount
 from bobcat.model.agent import Agent
+from bobcat.model.attachment import Attachment
 from bobcat.model.decision import Principal
 from bobcat.model.run import Budget, Message
 from bobcat.runtime.arguments import check_actors, check_surroundings
@@ -29,6 +31,7 @@ from bobcat.stores.protocol import DurableStore, VersionConflict, has_leases
 from bobcat.stores.urls import open_store
 from bobcat.threads.cancelling import cancel_elsewhere, end_waiting_turn
 from bobcat.threads.events import ThreadEvent
+from bobcat.threads.files import checked_files, files_to_body
 from bobcat.threads.following import POLL_SECONDS, Signal, follow_turn, thread_events
 from bobcat.threads.history import Window
 from bobcat.threads.journal import Begun, ThreadJournal
@@ -74,12 +77,15 @@ class Thread:
         busy: Busy = "queue",
         owner: str | None = None,
         lease_seconds: float = DEFAULT_LEASE_SECONDS,
+        attachment_limits: AttachmentLimits = AttachmentLimits(),  # noqa: B008 - a frozen value
     ) -> None:
         self.id = _checked_id(id)
         if busy not in ("queue", "refuse"):
             raise ValueError(f'busy must be "queue" or "refuse", got {busy!r}')
         if window is not None and not callable(getattr(window, "choose", None)):
             raise TypeError(f"window must have a method choose, got {type(window).__name__}")
+        if not isinstance(attachment_limits, AttachmentLimits):
+            raise TypeError(f"attachment_limits must be AttachmentLimits, got {type(attachment_limits).__name__}")
         check_actors(agent, on_approval=on_approval, budget=budget, on_delta=None)
         self._own_store = isinstance(store, str | Path)
         opened = _opened(store)
@@ -107,6 +113,8 @@ class Thread:
         self._agent = agent
         self._window = Recent() if window is None else window
         self._busy: Busy = busy
+        self._limits = attachment_limits
+        self._files = AttachmentStore(opened, limits=attachment_limits)
         self._journal = ThreadJournal(opened, self.id)
         self._signal = Signal()
         self._starting = asyncio.Lock()
@@ -137,32 +145,32 @@ class Thread:
                 await self._journal.store.aclose()
 
     async def send(
-        self, text: str, *, attachments: Sequence[Any] = (), key: str | None = None
+        self, text: str, *, attachments: Sequence[Attachment] = (), key: str | None = None
     ) -> AsyncIterator[ThreadEvent]:
         """Send a message, and yield the events of its own turn up to its `Ended`, or to `Asked` where it suspends.
 
         Nothing is sent before the first event is asked for: `async for`, or `queue` where no event is wanted. The turn
         goes on when the iteration stops. The same `key` twice is one message, and yields the same events
         again. Behind a suspended turn the message is queued, and the iteration ends without an event. Raises
-        `ThreadBusy` with `busy="refuse"`, `ThreadError` for a turn that cannot continue.
+        `ThreadBusy` with `busy="refuse"`, `ThreadError` for a turn that cannot continue, and `AttachmentError` for
+        attachments beyond `attachment_limits`, before anything is kept.
         """
-        if attachments:
-            raise ThreadError("no_attachments", "this release of threads takes no attachments")
-        message = await self.queue(text, key=key)
+        message = await self.queue(text, attachments=attachments, key=key)
         while (begun := await self._journal.turn_of(message)) is None:
             if not await self._advance():
                 return
         async for event in follow_turn(self._journal, begun, self._signal, self._advance):
             yield event
 
-    async def queue(self, text: str, *, key: str | None = None) -> int:
+    async def queue(self, text: str, *, attachments: Sequence[Attachment] = (), key: str | None = None) -> int:
         """Send a message without its events: return its position in the thread's journal, once it is durable.
 
         Its turn runs in the background, in this process or in the one that executes the thread; `aclose` waits for it.
         Raises what `send` raises for a message that is refused.
         """
         self._check(text, key)
-        return await (self._refusing(text, key) if self._busy == "refuse" else self._queue(text, key))
+        files = checked_files(attachments, self._limits)
+        return await (self._refusing(text, key, files) if self._busy == "refuse" else self._queue(text, key, files))
 
     async def resume(self) -> AsyncIterator[ThreadEvent]:
         """Continue the last turn where it suspended or died, and run the messages behind it; yield their new events.
@@ -225,12 +233,17 @@ class Thread:
         if key is not None and (not isinstance(key, str) or not key):
             raise ThreadError("bad_key", "key must be a non-empty string")
 
-    async def _queue(self, text: str, key: str | None) -> int:
-        message = await self._journal.add_message(text, key, {})
+    async def _queue(self, text: str, key: str | None, files: Sequence[Attachment]) -> int:
+        message = await self._add(text, key, files)
         await self._start()
         return message
 
-    async def _refusing(self, text: str, key: str | None) -> int:
+    async def _add(self, text: str, key: str | None, files: Sequence[Attachment]) -> int:
+        if files:
+            await self._files.save(files)
+        return await self._journal.add_message(text, key, files_to_body(files))
+
+    async def _refusing(self, text: str, key: str | None, files: Sequence[Attachment]) -> int:
         """Append the message only while no turn is in progress, under the thread's lease."""
         async with self._starting:
             if self._task is not None and not self._task.done():
@@ -243,7 +256,7 @@ class Thread:
                 waits = last is not None and not (await view_of(self._journal, last)).ended
                 if waits or await self._journal.next_message(last) is not None:
                     raise ThreadBusy("busy", f"thread {self.id!r} has a turn that waits; resume or cancel it")
-                message = await self._journal.add_message(text, key, {})
+                message = await self._add(text, key, files)
             except BaseException:
                 await worker.release()
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from bobcat.model.attachment import Attachment
@@ -56,13 +57,16 @@ def counter(count: Count | None) -> Callable[[Message], int]:
     """The function that counts the tokens of one message: `count`, that of an agent, or the estimate.
 
     An agent counts what it sends with every request, such as its tools, for each message: its sum is an upper bound.
+    Attachments are estimated: a window has their references only.
     Raises `TypeError` for something else.
     """
     if count is None:
         return estimate_tokens
     if isinstance(count, CountsTokens):
         agent = count
-        return lambda message: agent.count_tokens((message,))
+        return lambda message: (
+            agent.count_tokens((replace(message, attachments=()),)) + sum(map(_of_attachment, message.attachments))
+        )
     if not callable(count):
         raise TypeError(f"count must be a function of a message, or have `count_tokens`; got {type(count).__name__}")
     return count

@@ -23,6 +23,7 @@ from bobcat.threads.events import (
     ThreadUsage,
     TurnStarted,
 )
+from bobcat.threads.files import FIELD, files_of, files_to_body
 
 ENDS = frozenset({"final", "run.failed", "run.cancelled"})
 """Records that end a turn."""
@@ -71,7 +72,8 @@ class TurnView:
             self._open_text = self._replied_text = False
         match kind:
             case "run.started":
-                found.append((TurnStarted, {"text": body["task"], "attachments": tuple(body.get("attachments", ()))}))
+                digests = tuple(each.digest for each in files_of(body))
+                found.append((TurnStarted, {"text": body["task"], "attachments": digests}))
             case "step.decided":
                 decided = {"verdict": body["verdict"], "reason": body["reason"], "rules": tuple(body["rules"])}
                 found.append((Decided, {"step": body["step"], **decided}))
@@ -134,12 +136,14 @@ def messages_of(records: Sequence[StepRecord], task: Message) -> tuple[Message, 
 def message_to_body(message: Message) -> dict[str, Any]:
     """A message as a window's choice keeps it."""
     fields = Message.__dataclass_fields__
-    return {name: value for name in fields if (value := getattr(message, name)) not in (None, ())}
+    found = {name: value for name in fields if (value := getattr(message, name)) not in (None, ())}
+    return {**found, **files_to_body(message.attachments)}
 
 
 def message_from_body(body: Mapping[str, Any]) -> Message:
     """The message of `message_to_body`."""
-    return Message(**{**body, **{name: deep_freeze(body[name]) for name in _DATA if name in body}})
+    data = {name: deep_freeze(body[name]) for name in _DATA if name in body}
+    return Message(**{**body, **data, FIELD: files_of(body)})
 
 
 _DATA = ("tool_call_args", "provider_data")

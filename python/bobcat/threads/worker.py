@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bobcat.aio.cancel import CancelToken
-from bobcat.errors import ThreadError
+from bobcat.errors import AttachmentError, ThreadError
 from bobcat.model.agent import Agent
 from bobcat.model.run import Message
 from bobcat.runtime.compat import DEFAULTS
@@ -19,6 +19,7 @@ from bobcat.runtime.loop import run_with
 from bobcat.runtime.options import Options
 from bobcat.runtime.turn import TurnOptions
 from bobcat.stores.protocol import DurableStore, RunBusy
+from bobcat.threads.files import WithoutFiles, files_of, with_data
 from bobcat.threads.history import Window
 from bobcat.threads.journal import Begun, ThreadJournal, turn_id
 from bobcat.threads.loading import LoadedHistory, choose, chosen_messages
@@ -88,7 +89,8 @@ class Worker:
             return False
         number = 1 if last is None else last.number + 1
         history = LoadedHistory(self._journal, number - 1)
-        choice = await choose(self._window, history, Message("user", message.body["text"]))
+        new = Message("user", message.body["text"], attachments=files_of(message.body))
+        choice = await choose(self._window, history, new)
         begun = await self._journal.begin(number, message, before, choice, self.keeper.lease)
         self._changed()
         return await self._run(begun)
@@ -96,17 +98,24 @@ class Worker:
     async def _run(self, begun: Begun) -> bool:
         """Run a turn; true when it has ended."""
         history = await chosen_messages(LoadedHistory(self._journal, begun.number - 1), begun)
+        messages = (*history, Message("user", begun.text, attachments=begun.attachments))
+        agent, ledger = self._agent, self._options.ledger
+        try:
+            messages = await with_data(self._store, messages)
+        except AttachmentError as error:
+            agent, ledger = WithoutFiles(agent, error), None
         self.token = CancelToken()
         options = msgspec.structs.replace(
             self._options,
             store=self._store,
             run_id=turn_id(self._journal.thread, begun.number),
             cancel=self.token,
-            turn=TurnOptions(history, self._changed),
+            ledger=ledger,
+            turn=TurnOptions(messages[:-1], messages[-1].attachments, self._changed),
         )
         watcher = asyncio.create_task(self._watch_cancellation(begun.number, self.token))
         try:
-            result = await run_with(DEFAULTS, self._agent, begun.text, options)
+            result = await run_with(DEFAULTS, agent, begun.text, options)
         finally:
             watcher.cancel()
         self._changed()
