@@ -343,6 +343,25 @@ def with_store(*args: str, answered: bool = True) -> Screen:
     return screen
 
 
+def threaded(*args: str) -> Screen:
+    """A command on a store with a thread; the text is its title, and `TEXT`; `ID` stands for it."""
+
+    def screen(text: str) -> str:
+        shown = text.replace("\0", "").encode(errors="ignore").decode() or "t"
+
+        async def act() -> None:
+            async with contextlib.aclosing(SQLiteStore("runs.db")) as store:
+                at = (await store.now()).isoformat()
+                body = {"title": shown, "archived": False, "created": at, "state": "live"}
+                await store.put("thread", "t", body, expected=0)
+
+        asyncio.run(act())
+        given = [{"ID": "t", "TEXT": shown}.get(each, each) for each in args]
+        return command("threads", *given, "--store", STORE)
+
+    return screen
+
+
 def undone(*args: str) -> Screen:
     """A command on an undo store with the text as the target and as the state; `ID` stands for the entry's id."""
 
@@ -582,6 +601,14 @@ SCREENS: dict[str, Screen] = {
     "bobcat spend": spent("--by", "run"),
     "bobcat spend --unsettled": spent("--unsettled"),
     "bobcat spend --release": lambda text: spent("--release", named(text))(text),
+    "bobcat threads list": threaded("list"),
+    "bobcat threads show": threaded("show", "ID"),
+    "bobcat threads show of an unknown one": threaded("show", "TEXT"),
+    "bobcat threads rename": threaded("rename", "ID", "TEXT"),
+    "bobcat threads archive": threaded("archive", "ID"),
+    "bobcat threads unarchive": threaded("unarchive", "ID"),
+    "bobcat threads export": threaded("export", "ID", "TEXT"),
+    "bobcat threads import": threaded("import", "TEXT"),
     "bobcat runs list": with_store("runs", "list"),
     "bobcat runs show": with_store("runs", "show", "RUN"),
     "bobcat runs show --format json": with_store("runs", "show", "RUN", "--format", "json"),

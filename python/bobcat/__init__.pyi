@@ -407,6 +407,8 @@ from bobcat.threads import ReplyDiscarded as ReplyDiscarded
 from bobcat.threads import Summary as Summary
 from bobcat.threads import Thread as Thread
 from bobcat.threads import ThreadEvent as ThreadEvent
+from bobcat.threads import ThreadInfo as ThreadInfo
+from bobcat.threads import Threads as Threads
 from bobcat.threads import ThreadText as ThreadText
 from bobcat.threads import ThreadThinking as ThreadThinking
 from bobcat.threads import ThreadUsage as ThreadUsage

@@ -30,8 +30,8 @@ GROUPS = {
     "Guard": "Guard Outcome",
     "Undo": "Undo UndoEntry Recovered",
     "Ledger": "Ledger Cap Price Prices LedgerAccount Reservation Balance Spending",
-    "Threads": "Thread ThreadEvent TurnStarted ThreadText ThreadThinking ReplyDiscarded CallProposed "
-    "Decided Asked CallStarted CallResult ThreadUsage Ended",
+    "Threads": "Thread Threads ThreadInfo ThreadEvent TurnStarted ThreadText ThreadThinking ReplyDiscarded "
+    "CallProposed Decided Asked CallStarted CallResult ThreadUsage Ended",
     "Windows": "Window Recent LastMessages LastTokens Summary Pinned Compressed Facts",
     "Compressors": "Compressor truncate_compressor dedup_compressor external_filter_compressor "
     "compose_compressors route_compressor identity_compressor",

@@ -48,6 +48,11 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "approvals": ("bobcat.cli.approvals", "approvals", "List, show, grant and deny approvals."),
         "grants": ("bobcat.cli.grants", "grants", "List and revoke grants given ahead of time."),
         "runs": ("bobcat.cli.runs", "runs", "Queue, list, show, resume and cancel runs."),
+        "threads": (
+            "bobcat.cli.threads",
+            "threads",
+            "List, show, rename, archive, export and import threads.",
+        ),
         "worker": ("bobcat.cli.worker", "worker", "Execute queued runs."),
         "undo": ("bobcat.cli.undo", "undo", "List, show and undo the changes of protected tools."),
         "spend": ("bobcat.cli.spend", "spend", "Show what runs have spent, and settle reservations."),

@@ -63,6 +63,12 @@ from bobcat.threads.summary import (
 from bobcat.threads.thread import (
     Thread as Thread,
 )
+from bobcat.threads.threads import (
+    ThreadInfo as ThreadInfo,
+)
+from bobcat.threads.threads import (
+    Threads as Threads,
+)
 from bobcat.threads.tokens import (
     estimate_tokens as estimate_tokens,
 )

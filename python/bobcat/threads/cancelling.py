@@ -53,4 +53,4 @@ async def end_waiting_turn(journal: ThreadJournal, begun: Begun, options: Option
 
 async def cancel_elsewhere(journal: ThreadJournal, begun: Begun, reason: str) -> None:
     """Ask the process that executes the turn to cancel it. Raises `VersionConflict` when it was asked before."""
-    await journal.store.put(CANCEL, f"{journal.run_id}/{begun.number}", {"reason": reason}, expected=0)
+    await journal.store.put(CANCEL, f"{journal.run_id}#{begun.number}", {"reason": reason}, expected=0)

@@ -18,6 +18,7 @@ from bobcat.model.frozen import FrozenDict, thaw
 from bobcat.model.run import Message
 from bobcat.stores.protocol import DurableStore, Lease, VersionConflict
 from bobcat.threads.files import files_of, files_to_body
+from bobcat.threads.metadata import admit
 
 MESSAGE, TURN = "thread.message", "turn.started"
 KEYS, NOTES = "thread.key", "thread.note"
@@ -127,14 +128,15 @@ class ThreadJournal:
 
     async def add_message(self, text: str, key: str | None, more: Mapping[str, Any]) -> int:
         """Append a message, and return its position: that of the first one with this key."""
+        await admit(self.store, self.thread, text)
         if key is None:
             return await self._append_message({"text": text, **more})
         digest, since = sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), await self.length()
         try:
             body = {"since": since, "text": text, **more}
-            entry = await self.store.put(KEYS, f"{self.run_id}/{digest}", body, expected=0)
+            entry = await self.store.put(KEYS, f"{self.run_id}#{digest}", body, expected=0)
         except VersionConflict:
-            found = await self.store.get(KEYS, f"{self.run_id}/{digest}")
+            found = await self.store.get(KEYS, f"{self.run_id}#{digest}")
             if found is None:
                 raise
             entry = found
@@ -180,7 +182,7 @@ class ThreadJournal:
 
     async def _is_first(self, record: StepRecord) -> bool:
         digest = record.body.get("key")
-        entry = None if digest is None else await self.store.get(KEYS, f"{self.run_id}/{digest}")
+        entry = None if digest is None else await self.store.get(KEYS, f"{self.run_id}#{digest}")
         if digest is None or entry is None:
             return True
         return await self._first_with(digest, int(entry.body["since"])) == record.seq

@@ -78,12 +78,12 @@ class LoadedHistory:
 
     async def note(self, name: str) -> dict[str, object] | None:
         """A note that a window kept in the thread."""
-        entry = await self._journal.store.get(NOTES, f"{self._journal.run_id}/{name}")
+        entry = await self._journal.store.get(NOTES, f"{self._journal.run_id}#{name}")
         return None if entry is None else dict(entry.body)
 
     async def keep_note(self, name: str, note: dict[str, object]) -> None:
         """Keep a note for later turns. The last one counts."""
-        key = f"{self._journal.run_id}/{name}"
+        key = f"{self._journal.run_id}#{name}"
         while True:
             entry = await self._journal.store.get(NOTES, key)
             try:

@@ -27,8 +27,7 @@ from bobcat.runtime.extra import Extra
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, default_owner
 from bobcat.runtime.options import Options, checked
 from bobcat.sinks import AnySink
-from bobcat.stores.protocol import DurableStore, VersionConflict, has_leases
-from bobcat.stores.urls import open_store
+from bobcat.stores.protocol import DurableStore, VersionConflict
 from bobcat.threads.cancelling import cancel_elsewhere, end_waiting_turn
 from bobcat.threads.events import ThreadEvent
 from bobcat.threads.files import checked_files, files_to_body
@@ -36,11 +35,12 @@ from bobcat.threads.following import POLL_SECONDS, Signal, follow_turn, thread_e
 from bobcat.threads.history import Window
 from bobcat.threads.journal import Begun, ThreadJournal
 from bobcat.threads.loading import LoadedHistory, pin
+from bobcat.threads.metadata import check
+from bobcat.threads.opening import checked_id
+from bobcat.threads.opening import opened as opened_store
 from bobcat.threads.recent import Recent
 from bobcat.threads.worker import Worker, view_of
 from bobcat.tools.toolset import ToolSet
-
-MAX_ID = 200
 
 Busy = Literal["queue", "refuse"]
 
@@ -79,7 +79,7 @@ class Thread:
         lease_seconds: float = DEFAULT_LEASE_SECONDS,
         attachment_limits: AttachmentLimits = AttachmentLimits(),  # noqa: B008 - a frozen value
     ) -> None:
-        self.id = _checked_id(id)
+        self.id = checked_id(id)
         if busy not in ("queue", "refuse"):
             raise ValueError(f'busy must be "queue" or "refuse", got {busy!r}')
         if window is not None and not callable(getattr(window, "choose", None)):
@@ -88,7 +88,7 @@ class Thread:
             raise TypeError(f"attachment_limits must be AttachmentLimits, got {type(attachment_limits).__name__}")
         check_actors(agent, on_approval=on_approval, budget=budget, on_delta=None)
         self._own_store = isinstance(store, str | Path)
-        opened = _opened(store)
+        opened = opened_store(store)
         check_surroundings(
             sinks=sinks,
             principal=principal,
@@ -178,6 +178,7 @@ class Thread:
         A turn whose approval is not answered yet asks again.
         """
         self._check("resume", None)
+        await check(self._journal.store, self.id)
         since = await self._last_event()
         await self._start(resumes=True)
         async for event in thread_events(self._journal, since, self._signal, self._advance):
@@ -187,6 +188,7 @@ class Thread:
         """Events of the thread after the one numbered `since`, in any process. `follow` waits for further ones."""
         if isinstance(since, bool) or not isinstance(since, int) or since < 0:
             raise ThreadError("bad_since", f"since must be the number of an event, from 0 on, got {since!r}")
+        await check(self._journal.store, self.id)
         waits = self._wait if follow else None
         async for event in thread_events(self._journal, since, self._signal, waits):
             yield event
@@ -319,22 +321,3 @@ class Thread:
     async def _last_event(self) -> int:
         last: Begun | None = await self._journal.last_turn()
         return 0 if last is None else (await view_of(self._journal, last)).events
-
-
-def _opened(store: object) -> DurableStore:
-    if isinstance(store, str) and ":" not in store and not store.endswith(("/", "\\")):
-        store = Path(store)
-    if isinstance(store, Path):
-        store = f"sqlite:///{store}" if store.suffix else f"{store}/"
-    opened = open_store(store) if isinstance(store, str) else store
-    if not has_leases(opened):  # type: ignore[arg-type]  # any object
-        raise TypeError(f"store must be a DurableStore, a path or a URL, got {type(store).__name__}")
-    return opened
-
-
-def _checked_id(name: object) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"a thread's id must be a string, got {type(name).__name__}")
-    if not 0 < len(name) <= MAX_ID or "#" in name or not name.isprintable() or name != name.strip():
-        raise ValueError(f"a thread's id has 1 to {MAX_ID} printable characters without `#`, got {name!r}")
-    return name

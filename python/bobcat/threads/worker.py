@@ -126,7 +126,7 @@ class Worker:
         return True
 
     async def _watch_cancellation(self, number: int, token: CancelToken) -> None:
-        key = f"{self._journal.run_id}/{number}"
+        key = f"{self._journal.run_id}#{number}"
         while True:
             with suppress(Exception):
                 entry = await self._store.get(CANCEL, key)

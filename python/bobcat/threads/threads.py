@@ -1,0 +1,124 @@
+"""Management of the threads of a store: list, rename, archive, export, import."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from bobcat.errors import ThreadError
+from bobcat.stores.protocol import DurableStore, Entry
+from bobcat.threads.exporting import export_thread
+from bobcat.threads.importing import import_thread
+from bobcat.threads.journal import TURN, ThreadJournal
+from bobcat.threads.metadata import KIND, LIVE, change, checked_title, known
+from bobcat.threads.opening import checked_id, opened
+
+MAX_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadInfo:
+    """One thread of a store: `turns` that have begun, the time of its first message, and that of its last change."""
+
+    id: str
+    title: str
+    archived: bool
+    turns: int
+    created: datetime
+    updated: datetime
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields; times are ISO 8601 text."""
+        return {**asdict(self), "created": self.created.isoformat(), "updated": self.updated.isoformat()}
+
+
+class Threads:
+    """The threads of a store: `list`, `get`, `rename`, `archive`, `unarchive`, `export`, `import_`.
+
+    `store` is a `DurableStore`, or a URL or path as `Thread` takes. A thread exists from its first message on. Methods
+    raise `ThreadError`: `unknown` for a thread that the store does not have.
+    """
+
+    def __init__(self, store: DurableStore | str | Path) -> None:
+        self._own_store = isinstance(store, str | Path)
+        self._store = opened(store)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close a store that was opened from a URL."""
+        if self._own_store:
+            await self._store.aclose()
+
+    async def get(self, id: str) -> ThreadInfo:
+        """One thread."""
+        return await self._info(await known(self._store, _id(id)))
+
+    async def list(self, *, archived: bool | None = False, limit: int = 100, after: str = "") -> list[ThreadInfo]:
+        """Threads by id, at most `limit`, with ids greater than `after`. `archived=None` lists all."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+            raise ThreadError("bad_limit", f"limit must be from 1 to {MAX_LIMIT:,}, got {limit!r}")
+        found: list[ThreadInfo] = []
+        while len(found) < limit and (page := await self._store.scan(KIND, after=after, limit=limit)):
+            after = page[-1].key
+            chosen = [each for each in page if _is_listed(each, archived)]
+            found += [await self._info(each) for each in chosen[: limit - len(found)]]
+        return found
+
+    async def rename(self, id: str, title: str) -> ThreadInfo:
+        """Give a thread another title; the first one is the beginning of its first message."""
+        values = {"title": checked_title(title)}
+        return await self._info(await change(self._store, _id(id), values))
+
+    async def archive(self, id: str) -> ThreadInfo:
+        """Leave a thread out of the list. It still takes messages."""
+        return await self._info(await change(self._store, _id(id), {"archived": True}))
+
+    async def unarchive(self, id: str) -> ThreadInfo:
+        """Put an archived thread into the list again."""
+        return await self._info(await change(self._store, _id(id), {"archived": False}))
+
+    async def export(self, id: str, path: str | Path) -> None:
+        """Write a thread to a new file: its journals, its documents, its attachments, and a hash of them.
+
+        Raises `ThreadError`: `busy` while a turn is in progress, `file_exists`.
+        """
+        await export_thread(self._store, await known(self._store, _id(id)), Path(path))
+
+    async def import_(self, path: str | Path) -> ThreadInfo:
+        """Read a thread from a file of `export`. The whole file is checked before anything is written.
+
+        An import that was killed is completed by importing the same file again; until then the thread is neither
+        listed nor usable. Raises `ThreadError`: `exists` for a thread that the store has, `damaged`.
+        """
+        return await self._info(await import_thread(self._store, Path(path)))
+
+    async def _info(self, entry: Entry) -> ThreadInfo:
+        created = datetime.fromisoformat(entry.body["created"])
+        turns, updated = 0, created
+        async for record in ThreadJournal(self._store, entry.key).backwards():
+            updated = max(updated, record.timestamp)
+            if record.kind == TURN:
+                turns = record.body["turn"]
+                break
+        return ThreadInfo(entry.key, entry.body["title"], entry.body["archived"], turns, created, updated)
+
+
+def _is_listed(entry: Entry, archived: bool | None) -> bool:
+    return entry.body.get("state") == LIVE and archived in (None, entry.body.get("archived"))
+
+
+def _id(id: object) -> str:
+    try:
+        return checked_id(id)
+    except (TypeError, ValueError) as error:
+        raise ThreadError("bad_id", str(error)) from error
