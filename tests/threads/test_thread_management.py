@@ -6,13 +6,15 @@ import asyncio
 import json
 import os
 import sqlite3
+import uuid
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
-from bobcat import Approvals, Asked, Ended, MemoryStore, Thread, durable_approvals
+from bobcat import Approvals, Asked, Ended, MemoryStore, PostgresStore, Thread, durable_approvals
 from bobcat.attachments import AttachmentStore
 from bobcat.errors import ThreadError
 from bobcat.model.attachment import Attachment
@@ -206,4 +208,29 @@ async def test_a_copy_of_the_sqlite_file_is_the_whole_thread(tmp_path: Path) -> 
         (*_, last) = await collect(other.send("20"))
         assert isinstance(last, Ended)
         assert last.outcome == "succeeded"
+    assert payments.paid == ["10", "20"]
+
+
+def test_a_thread_moves_through_postgresql(postgres_url: str, tmp_path: Path) -> None:
+    schema, payments = f"threads_{uuid.uuid4().hex[:12]}", Ledger()
+
+    async def move() -> None:
+        source, target = MemoryStore(), PostgresStore(postgres_url, schema=schema)
+        async with thread(source, payments) as one:
+            await collect(one.send("10", key="first"))
+            events = await collect(one.events())
+        await Threads(source).export("acme/42", tmp_path / "t")
+        async with aclosing(target):
+            assert await Threads(target).import_(tmp_path / "t") == await Threads(source).get("acme/42")
+            await Threads(target).export("acme/42", tmp_path / "u")
+            async with thread(target, payments) as other:
+                assert await collect(other.events()) == events
+                await collect(other.send("20"))
+
+    try:
+        asyncio.run(move())
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+    assert sorted((tmp_path / "t").read_bytes().splitlines()) == sorted((tmp_path / "u").read_bytes().splitlines())
     assert payments.paid == ["10", "20"]
