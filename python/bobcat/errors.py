@@ -107,6 +107,10 @@ class JobError(_CodedError):
     """A job cannot be queued, executed or changed. `code` is one of the codes in `docs/how-to/run-workers.md`."""
 
 
+class TriggerError(_CodedError):
+    """A trigger cannot be proposed, confirmed, changed or fired."""
+
+
 class AuditError(_CodedError):
     """An audit line cannot be read, or decided again. `code` is one of the codes in `docs/how-to/audit-a-run.md`."""
 

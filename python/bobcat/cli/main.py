@@ -54,6 +54,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "List, show, rename, archive, export and import threads.",
         ),
         "worker": ("bobcat.cli.worker", "worker", "Execute queued runs."),
+        "triggers": ("bobcat.cli.triggers", "triggers", "List, show, confirm and stop triggers."),
         "undo": ("bobcat.cli.undo", "undo", "List, show and undo the changes of protected tools."),
         "spend": ("bobcat.cli.spend", "spend", "Show what runs have spent, and settle reservations."),
         "store": ("bobcat.cli.store_epoch", "store", "Show the epoch of a store, or mark it as restored."),

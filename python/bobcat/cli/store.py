@@ -32,7 +32,7 @@ store_option = store_option_of(
 
 def with_store(url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_exist: bool = True) -> T:
     """Call `work` with the store of `url`, close the store, and return the result."""
-    from bobcat.errors import ApprovalError, JobError, StoreError
+    from bobcat.errors import ApprovalError, JobError, StoreError, TriggerError
     from bobcat.stores.urls import open_store
 
     async def main() -> T:
@@ -43,8 +43,8 @@ def with_store(url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_e
         return asyncio.run(main())
     except StoreError as error:
         raise InputError(f"the store cannot be used ({error.code}): {error}") from error
-    except (ApprovalError, JobError) as error:
-        failure = InputError if error.code in ("unknown", "bad_job", "damaged") else NotAllowed
+    except (ApprovalError, JobError, TriggerError) as error:
+        failure = InputError if error.code in ("unknown", "bad_job", "bad_trigger", "damaged") else NotAllowed
         raise failure(f"{error} ({error.code})") from error
 
 

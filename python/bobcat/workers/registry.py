@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import isawaitable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bobcat.errors import JobError
+from bobcat.stores.protocol import DurableStore
 from bobcat.workers.job import Job, kind_of
+from bobcat.workers.jobs import Jobs
 from bobcat.workers.schedules import Schedule, check_cron
 
 # Any: the keyword arguments of `run_agent`
@@ -17,6 +19,20 @@ M = TypeVar("M", bound=Maker)
 
 SUPPLIED = frozenset(("store", "run_id", "owner", "lease_seconds"))
 """Arguments of `run_agent` that the worker supplies."""
+
+
+FIRING = "trigger:"
+"""Prefix of the run ids that a trigger's firings have."""
+
+
+class TriggerEngine(Protocol):
+    """Queues the firings of triggers, and checks the consent to each of them when a worker begins it."""
+
+    async def queue_due(self, store: DurableStore, jobs: Jobs) -> None:
+        """Queue the firings of due triggers. A failing trigger does not block the others."""
+
+    async def check(self, store: DurableStore, job: Job, arguments: Mapping[str, Any]) -> None:
+        """Check a firing against its consent. Raises `JobError` for one that must not run."""
 
 
 @dataclass(slots=True)
@@ -36,6 +52,15 @@ class Workers:
     tenant_limits: Mapping[str, int] = field(default_factory=dict)
     makers: dict[str, Maker] = field(default_factory=dict)
     schedules: list[Schedule] = field(default_factory=list)
+    triggers: TriggerEngine | None = None
+
+    async def check(self, store: DurableStore, job: Job, arguments: Mapping[str, Any]) -> None:
+        """Check the consent to a trigger's firing. Raises `JobError`; other runs need none."""
+        if not job.run_id.startswith(FIRING):
+            return
+        if self.triggers is None:
+            raise JobError("no_consent", "this app has no triggers: it cannot check the consent to a firing")
+        await self.triggers.check(store, job, arguments)
 
     def run(
         self,

@@ -222,6 +222,7 @@ class Runner:
         log.info("run %s: %s begins, attempt %d", job.run_id, job.name, job.attempts, extra=fields)
         try:
             arguments = await self.workers.make(job)
+            await self.workers.check(self.store, job, arguments)
             agent, task = arguments.pop("agent"), arguments.pop("task")
             arguments.setdefault("on_approval", durable_approvals(self.store))
             async with self._watching(job, token):
@@ -306,6 +307,8 @@ class Runner:
         whose worker has died.
         """
         await queue_due(self.store, self.jobs, self.workers.schedules)
+        if self.workers.triggers is not None:
+            await self.workers.triggers.queue_due(self.store, self.jobs)
         now = await self.store.now()
         if not now < self._expiry_due <= now + timedelta(seconds=EXPIRY_SECONDS):  # also after the date was set back
             self._expiry_due = now + timedelta(seconds=EXPIRY_SECONDS)

@@ -1,0 +1,113 @@
+"""Triggers, consents and firings: the documents that the store keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from bobcat.errors import TriggerError
+from bobcat.model.decision import Principal
+from bobcat.model.plain_fields import fields_to_json
+
+KIND = "trigger"
+FIRING_KIND = "trigger.firing"
+QUOTA_KIND = "trigger.quota"
+
+When = Literal["at", "cron", "every", "when_changed"]
+CatchUp = Literal["once", "skip", "all"]
+State = Literal["proposed", "active", "paused", "withdrawn", "done", "deleted"]
+LIVE: tuple[State, ...] = ("proposed", "active", "paused", "withdrawn")
+"""States that count for the quota of triggers."""
+CONSENTED: tuple[State, ...] = ("active", "paused", "done")
+"""States in which a queued firing may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """The consent of a user, bound to the digests of what it permits."""
+
+    by: Principal
+    at: datetime
+    digests: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """One trigger. `name` is the run of the app, `expression` the time, cron fields or probe, `seconds` the interval.
+
+    `next` is the time of the next firing, or of the next call of the probe. `seen` is the digest of the probe's value.
+    """
+
+    id: str
+    name: str
+    payload: Mapping[str, Any]
+    when: When
+    expression: str
+    by: Principal
+    created: datetime
+    seconds: float = 0.0
+    timezone: str = "UTC"
+    tenant: str = ""
+    catch_up: CatchUp = "once"
+    state: State = "proposed"
+    reason: str = ""
+    consent: Consent | None = None
+    next: datetime | None = None
+    seen: str | None = None
+    error: str = ""
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """The trigger as plain JSON data."""
+        return fields_to_json(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One time of a trigger: `queued` as the run `run_id`, or `skipped` for a reason."""
+
+    trigger: str
+    due: datetime
+    outcome: Literal["queued", "skipped"]
+    run_id: str = ""
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """The firing as plain JSON data."""
+        return fields_to_json(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Limits of each proposer: triggers that are not over, and firings on one day of UTC."""
+
+    triggers: int = 20
+    firings_per_day: int = 200
+
+    def __post_init__(self) -> None:
+        for limit in (self.triggers, self.firings_per_day):
+            if type(limit) is not int or limit < 1:
+                raise ValueError(f"a quota must be an integer of at least 1, got `{limit!r}`")
+
+
+def trigger_from_json(body: Mapping[str, Any]) -> Trigger:
+    """Parse the trigger of a document. Raises `TriggerError` (`damaged`)."""
+    try:
+        trigger = msgspec.convert(body, Trigger)
+    except msgspec.ValidationError as error:
+        raise TriggerError("damaged", f"a trigger of this store cannot be read: {error}") from error
+    moment = trigger.next
+    if trigger.created.tzinfo is None or (moment is not None and moment.tzinfo is None):
+        raise TriggerError("damaged", "a trigger of this store has a time without a zone")
+    return trigger if moment is None else replace(trigger, next=moment.astimezone(UTC))
+
+
+def firing_from_json(body: Mapping[str, Any]) -> Firing:
+    """Parse the firing of a document. Raises `TriggerError` (`damaged`)."""
+    try:
+        return msgspec.convert(body, Firing)
+    except msgspec.ValidationError as error:
+        raise TriggerError("damaged", f"a firing of this store cannot be read: {error}") from error
