@@ -54,6 +54,7 @@ from bobcat.stores import SQLiteStore
 from bobcat.testing.contract.report import ContractReport, Violation
 from bobcat.testing.crashsim.report import Report as CrashReport
 from bobcat.testing.crashsim.verdict import Row
+from bobcat.triggers.model import Trigger
 from bobcat.workers.job import Job
 
 Screen = Callable[[str], str]
@@ -61,6 +62,17 @@ TIME = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _NEWLINES = {ord("\n"): "n"}
 """A traceback is shown line by line, each behind a mark."""
 STORE = "sqlite:///runs.db"
+
+
+def triggered(*args: str) -> Callable[[str], str]:
+    """The screen of `bobcat triggers` for a trigger whose texts are the given one."""
+
+    def screen(text: str) -> str:
+        trigger = Trigger("ID", text, {"x": text}, "cron", text, bobcat.Principal("agent", text), TIME, reason=text)
+        asyncio.run(bobcat.SQLiteStore("runs.db").put("trigger", "ID", trigger.to_json(), expected=0))
+        return command("triggers", *args, "--store", STORE)
+
+    return screen
 
 
 def shown(work: Callable[[], object]) -> str:
@@ -598,6 +610,9 @@ SCREENS: dict[str, Screen] = {
     "bobcat undo apply": undone("apply", "ID"),
     "bobcat undo apply --force": undone("apply", "ID", "--force"),
     "bobcat undo recover": undone("recover"),
+    "bobcat triggers list": triggered("list"),
+    "bobcat triggers show": triggered("show", "ID"),
+    "bobcat triggers delete": triggered("delete", "ID"),
     "bobcat spend": spent("--by", "run"),
     "bobcat spend --unsettled": spent("--unsettled"),
     "bobcat spend --release": lambda text: spent("--release", named(text))(text),

@@ -198,7 +198,7 @@ def test_a_stopped_reader_does_not_block_the_run(service: Service) -> None:
         stopped.connect(("127.0.0.1", service.port))
         path = service.events.removeprefix(service.url)
         stopped.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n\r\n".encode())
-        # More than this system keeps of a connection that nobody reads.
+        # More than this system buffers for a connection without a reader.
         for _ in range(20):
             service.say("x" * 90_000)
         until(lambda: service.ended() == 20)
