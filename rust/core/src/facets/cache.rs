@@ -13,7 +13,7 @@ pub(crate) type Answer = Rc<Result<Parsed, Undecidable>>;
 
 /// The texts that were parsed for one decision.
 #[derive(Debug, Default)]
-pub(crate) struct Cache(RefCell<Vec<(Facet, Box<str>, Answer)>>);
+pub(crate) struct Cache(RefCell<Vec<(Facet, Rc<str>, Answer)>>);
 
 impl Cache {
     /// The value of a text.
@@ -25,11 +25,12 @@ impl Cache {
         if let Some((.., answer)) = known {
             return Rc::clone(answer);
         }
-        let answer = Rc::new(facet.parse(text));
+        let text = Rc::from(text);
+        let answer = Rc::new(facet.parse_shared(&text));
         if kept.len() >= KEPT {
             kept.remove(0);
         }
-        kept.push((facet, text.into(), Rc::clone(&answer)));
+        kept.push((facet, text, Rc::clone(&answer)));
         answer
     }
 }

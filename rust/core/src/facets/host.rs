@@ -1,5 +1,7 @@
 //! Names of hosts: their one canonical form, and the border of labels.
 
+use std::borrow::Cow;
+
 use super::Undecidable;
 use crate::chars;
 
@@ -14,36 +16,50 @@ const MAX_LABEL: usize = 63;
 /// # Errors
 /// The text is no name, or is one that IDNA maps to another.
 pub fn parse(text: &str, at: usize) -> Result<String, Undecidable> {
+    canonical(text, at).map(Cow::into_owned)
+}
+
+/// The same; a beginning of the text where that is canonical.
+pub(crate) fn canonical(text: &str, at: usize) -> Result<Cow<'_, str>, Undecidable> {
     let name = text.strip_suffix('.').unwrap_or(text);
     let mut encoded = false;
-    let mut start = 0;
-    for label in name.split('.') {
-        let here = at + start;
+    let mut here = at;
+    for label in name.as_bytes().split(|byte| *byte == b'.') {
         if label.is_empty() {
             return Err(bad(here, "a label is empty"));
         }
-        let wrong = |char: char| {
-            !(char.is_ascii_alphanumeric() || matches!(char, '-' | '_') || !char.is_ascii())
+        let wrong = |byte: &u8| {
+            !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || !byte.is_ascii())
         };
-        if let Some(place) = label.find(wrong) {
+        if let Some(place) = label.iter().position(wrong) {
             return Err(bad(here + place, "a name has letters, digits, `-` and `_`"));
         }
+        let is_ascii = label.is_ascii();
         let prefix = label.get(..4).unwrap_or_default();
-        encoded |= !label.is_ascii() || prefix.eq_ignore_ascii_case("xn--");
-        if label.is_ascii() && label.len() > MAX_LABEL {
+        encoded |= !is_ascii || prefix.eq_ignore_ascii_case(b"xn--");
+        if is_ascii && label.len() > MAX_LABEL {
             return Err(bad(here, "a label has more than 63 characters"));
         }
-        start += label.len() + 1;
+        here += label.len() + 1;
     }
     let name = if encoded {
-        idna(name, at)?
+        Cow::Owned(idna(name, at)?)
     } else {
-        name.to_ascii_lowercase()
+        lower(name)
     };
     if name.len() > MAX_NAME {
         return Err(bad(at, "a name has more than 253 characters"));
     }
     Ok(name)
+}
+
+/// A text in lower case, letters of ASCII only.
+pub(crate) fn lower(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(text.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Encodes a name that has labels beyond ASCII, or that are encoded already.
@@ -76,9 +92,15 @@ fn idna(name: &str, at: usize) -> Result<String, Undecidable> {
 #[must_use]
 pub fn ends_in_number(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
-    let last = name.rsplit('.').next().unwrap_or_default();
+    let border = name.bytes().rposition(|byte| byte == b'.');
+    let last = name
+        .get(border.map_or(0, |at| at + 1)..)
+        .unwrap_or_default();
+    if !last.starts_with(|char: char| char.is_ascii_digit()) {
+        return false;
+    }
     let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
-    (!last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()))
+    last.bytes().all(|byte| byte.is_ascii_digit())
         || hex.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 

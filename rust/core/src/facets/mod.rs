@@ -19,6 +19,7 @@ pub mod url;
 pub mod value;
 
 use std::fmt;
+use std::rc::Rc;
 
 pub use kind::Kind;
 pub use value::{Parsed, Part};
@@ -117,11 +118,16 @@ impl Facet {
     /// # Errors
     /// The text has no certain meaning.
     pub fn parse(self, text: &str) -> Result<Parsed, Undecidable> {
+        self.parse_shared(&text.into())
+    }
+
+    /// The same of a text that the value may share.
+    pub(crate) fn parse_shared(self, text: &Rc<str>) -> Result<Parsed, Undecidable> {
         Ok(match self {
-            Self::Url => Parsed::Url(url::parse(text)?),
+            Self::Url => Parsed::Url(url::parse_shared(text)?),
             Self::Ip => Parsed::Address(address::parse(text)?),
             Self::Cidr => Parsed::Network(address::parse_network(text)?),
-            Self::Path => Parsed::Path(path::parse(text)?),
+            Self::Path => Parsed::Path(path::parse_shared(text)?),
             Self::Email => Parsed::Email(email::parse(text)?),
             Self::Semver => Parsed::Version(semver::parse(text)?),
             Self::Json => Parsed::Document(document::parse(text)?),

@@ -2,6 +2,8 @@
 //!
 //! Symbolic links are not followed: the tool that opens the file has to stay below its root.
 
+use std::rc::Rc;
+
 use super::Undecidable;
 use crate::error::Fault;
 
@@ -13,7 +15,7 @@ pub(crate) const MAX_TEXT: usize = 4096;
 pub struct Path {
     /// The normal form: `/` before every component of an absolute path, and between those of a relative one; `.` is the
     /// directory that a relative path starts from.
-    pub normal: String,
+    pub normal: Rc<str>,
 }
 
 /// A directory that paths lie in: absolute, or relative to the one that relative paths start from.
@@ -26,8 +28,8 @@ impl Root {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let path = parse(text).ok()?;
-        (path.is_absolute() || path.normal == "." || text.starts_with("./"))
-            .then(|| Self(path.normal.into()))
+        (path.is_absolute() || &*path.normal == "." || text.starts_with("./"))
+            .then(|| Self((&*path.normal).into()))
     }
 
     /// The text of the root in an operand.
@@ -78,7 +80,7 @@ impl Path {
     /// The components, separated by `/`.
     #[must_use]
     pub fn components(&self) -> &str {
-        match self.normal.as_str() {
+        match &*self.normal {
             "." => "",
             normal => normal.strip_prefix('/').unwrap_or(normal),
         }
@@ -110,12 +112,63 @@ fn bad(code: &'static str, at: usize, detail: &'static str) -> Undecidable {
 /// # Errors
 /// The text is empty, or is a path that programs or systems read in different ways.
 pub fn parse(text: &str) -> Result<Path, Undecidable> {
+    parse_shared(&text.into())
+}
+
+/// The same of a text that the path shares where it is normal.
+pub(crate) fn parse_shared(text: &Rc<str>) -> Result<Path, Undecidable> {
     if text.is_empty() {
         return Err(bad("path_empty", 0, "the path is empty"));
     }
     if text.len() > MAX_TEXT {
         return Err(bad("path_length", MAX_TEXT, "the path is too long"));
     }
+    let normal = if is_normal(text) {
+        Rc::clone(text)
+    } else {
+        normalize(text)?.into()
+    };
+    magic(&normal)?;
+    Ok(Path { normal })
+}
+
+/// A byte that a component of a normal path does not end in, or a slash.
+const ENDING: u8 = 1;
+/// `/`.
+const SLASH: u8 = 1 << 1;
+/// A byte for which a path is looked at more closely.
+const SUSPICIOUS: u8 = 1 << 2;
+
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const CLASSES: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'/' => SLASH | ENDING,
+            b'.' | b' ' => ENDING,
+            0..0x20 | 0x7f.. | b'\\' | b':' | b'~' => SUSPICIOUS,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// Returns true if one pass finds that a path is accepted and its own normal form.
+fn is_normal(text: &str) -> bool {
+    let (mut some, mut ends, mut previous) = (0, 0, 0);
+    for byte in text.bytes() {
+        let class = CLASSES.get(byte as usize).copied().unwrap_or(SUSPICIOUS);
+        some |= class;
+        ends |= (class >> 1) & previous;
+        previous = class;
+    }
+    some & SUSPICIOUS == 0 && (ends | previous) & ENDING == 0
+}
+
+/// The normal form of a path.
+fn normalize(text: &str) -> Result<String, Undecidable> {
     characters(text)?;
     if text.starts_with('~') {
         return Err(bad(
@@ -179,8 +232,7 @@ pub fn parse(text: &str) -> Result<Path, Undecidable> {
     if normal.is_empty() {
         normal.push(if absolute { '/' } else { '.' });
     }
-    magic(&normal)?;
-    Ok(Path { normal })
+    Ok(normal)
 }
 
 /// Refuses characters that programs drop, map or take for separators.

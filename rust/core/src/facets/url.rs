@@ -3,42 +3,140 @@
 //! The two differ in backslashes, control characters, spaces, missing slashes, numbers as addresses, percent signs in the
 //! host, empty hosts and dot segments. None of them is accepted.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
+use std::ops::Range;
+use std::rc::Rc;
 
 use super::{Undecidable, address, host};
 
 /// Longest text, in bytes.
 pub(crate) const MAX_TEXT: usize = 8192;
 
+/// Pairs of a query that are found anew for each question. The keys of a longer query are kept.
+const MAX_PAIRS: usize = 16;
+
 /// A parsed URL.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// The scheme, in lower case.
-    pub scheme: String,
-    /// The host: a canonical name, or a canonical address without brackets.
-    pub host: Option<String>,
+    text: Rc<str>,
+    scheme: Piece,
+    host: Option<Piece>,
     /// The address, of a host that is one.
     pub ip: Option<IpAddr>,
     /// The port that is connected to: the one written, or that of the scheme.
     pub port: Option<u16>,
-    /// The path as written, `/` where a hierarchical scheme has none.
-    pub path: String,
-    /// The names of the query's parameters in order, decoded.
-    pub query_keys: Vec<String>,
-    /// What is before the `@`.
-    pub userinfo: Option<String>,
+    path: Range<usize>,
+    /// True if a path that is empty is `/`.
+    hierarchical: bool,
+    query: Range<usize>,
+    /// The names of the query's parameters, where they are not found in the text as they are.
+    keys: Option<Vec<String>>,
+    userinfo: Option<Range<usize>>,
+}
+
+/// A part of a URL: as it is written, or in another form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Written(Range<usize>),
+    Other(Box<str>),
+}
+
+impl Piece {
+    /// The piece `text`, which begins at `at` if it is written there.
+    fn new(text: Cow<'_, str>, at: usize) -> Self {
+        match text {
+            Cow::Borrowed(text) => Self::Written(at..at + text.len()),
+            Cow::Owned(text) => Self::Other(text.into()),
+        }
+    }
 }
 
 impl Url {
+    fn new(text: Rc<str>) -> Self {
+        Self {
+            text,
+            scheme: Piece::Written(0..0),
+            host: None,
+            ip: None,
+            port: None,
+            path: 0..0,
+            hierarchical: false,
+            query: 0..0,
+            keys: None,
+            userinfo: None,
+        }
+    }
+
+    fn at(&self, range: &Range<usize>) -> &str {
+        self.text.get(range.clone()).unwrap_or_default()
+    }
+
+    fn piece<'u>(&'u self, piece: &'u Piece) -> &'u str {
+        match piece {
+            Piece::Written(range) => self.at(range),
+            Piece::Other(text) => text,
+        }
+    }
+
+    /// The scheme, in lower case.
+    #[must_use]
+    pub fn scheme(&self) -> &str {
+        self.piece(&self.scheme)
+    }
+
+    /// The host: a canonical name, or a canonical address without brackets.
+    #[must_use]
+    pub fn host(&self) -> Option<&str> {
+        self.host.as_ref().map(|host| self.piece(host))
+    }
+
+    /// The path as written, `/` where a hierarchical scheme has none.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        match self.at(&self.path) {
+            "" if self.hierarchical => "/",
+            path => path,
+        }
+    }
+
+    /// The names of the query's parameters in order, decoded.
+    pub fn query_keys(&self) -> impl Iterator<Item = &str> {
+        let written = match self.keys {
+            Some(_) => "",
+            None => self.at(&self.query),
+        };
+        let kept = self.keys.iter().flatten().map(String::as_str);
+        kept.chain(pairs(written).map(|(key, _)| key))
+    }
+
+    /// What is before the `@`.
+    #[must_use]
+    pub fn userinfo(&self) -> Option<&str> {
+        self.userinfo.as_ref().map(|range| self.at(range))
+    }
+
     /// Returns true if the host is an address that is not public, or a name of this machine or its network.
     #[must_use]
     pub fn is_private(&self) -> bool {
-        match (self.ip, &self.host) {
+        match (self.ip, self.host()) {
             (Some(ip), _) => address::is_private(ip),
             (None, Some(name)) => host::is_private(name),
             (None, None) => true,
         }
     }
+}
+
+/// The names of a query's parameters as written, with their places.
+fn pairs(query: &str) -> impl Iterator<Item = (&str, usize)> {
+    let mut begin = 0;
+    let pairs = query.split('&').map(move |pair| {
+        let at = begin;
+        begin += pair.len() + 1;
+        (pair, at)
+    });
+    let named = pairs.filter(|(pair, _)| !pair.is_empty());
+    named.map(|(pair, at)| (pair.split('=').next().unwrap_or(pair), at))
 }
 
 fn bad(code: &'static str, at: usize, detail: impl Into<String>) -> Undecidable {
@@ -61,16 +159,19 @@ fn special(scheme: &str) -> Option<Option<u16>> {
 /// # Errors
 /// The text is no URL, or one that is read in different ways.
 pub fn parse(text: &str) -> Result<Url, Undecidable> {
+    parse_shared(&text.into())
+}
+
+/// The same of a text that the URL shares.
+pub(crate) fn parse_shared(text: &Rc<str>) -> Result<Url, Undecidable> {
     if text.len() > MAX_TEXT {
         return Err(bad("url_length", MAX_TEXT, "the text is too long"));
     }
     // Beyond ASCII only a host is read alike; it is checked below.
-    let accepted = |byte: u8| {
-        ACCEPTED
-            .get(byte as usize)
-            .is_some_and(|accepted| *accepted)
-    };
-    if let Some(at) = text.bytes().position(|byte| !accepted(byte)) {
+    let traits = Traits::of(text);
+    if traits.have(REFUSED)
+        && let Some(at) = text.bytes().position(|byte| class(byte) & REFUSED != 0)
+    {
         return Err(bad("url_character", at, "URLs do not have this character"));
     }
     let scheme_end = text.bytes().position(|byte| byte == b':').unwrap_or(0);
@@ -83,16 +184,14 @@ pub fn parse(text: &str) -> Result<Url, Undecidable> {
     {
         return Err(bad("url_scheme", 0, "the URL does not begin with a scheme"));
     }
-    let mut url = Url {
-        scheme: scheme.to_ascii_lowercase(),
-        ..Url::default()
-    };
-    let special = special(&url.scheme);
+    let mut url = Url::new(Rc::clone(text));
+    url.scheme = Piece::new(host::lower(scheme), 0);
+    let special = special(url.scheme());
     let Some(after) = rest.strip_prefix("//") else {
         if special.is_some() {
             return Err(bad("url_slashes", scheme_end + 1, "`//` is missing"));
         }
-        tail(&mut url, rest, scheme_end + 1)?;
+        tail(&mut url, rest, scheme_end + 1, traits)?;
         return Ok(url);
     };
     let begin = scheme_end + 3;
@@ -101,46 +200,91 @@ pub fn parse(text: &str) -> Result<Url, Undecidable> {
         .position(|byte| matches!(byte, b'/' | b'?' | b'#'))
         .unwrap_or(after.len());
     let (authority, below) = after.split_at_checked(end).unwrap_or((after, ""));
-    read_authority(&mut url, authority, begin)?;
-    if url.host.is_none() && url.scheme != "file" {
+    read_authority(&mut url, authority, begin, traits)?;
+    let is_file = url.scheme() == "file";
+    if url.host.is_none() && !is_file {
         return Err(bad("url_host", begin, "the host is missing"));
     }
-    if url.host.is_some() && url.scheme == "file" {
+    if url.host.is_some() && is_file {
         return Err(bad("url_host", begin, "a file has no host"));
     }
-    if url.scheme == "file" && below.starts_with("//") {
+    if is_file && below.starts_with("//") {
         return Err(bad("url_slashes", begin, "there are too many slashes"));
     }
     if let (None, Some(port)) = (url.port, special) {
         url.port = port;
     }
-    tail(&mut url, below, begin + end)?;
-    if url.path.is_empty() {
-        url.path.push('/');
-    }
+    url.hierarchical = true;
+    tail(&mut url, below, begin + end, traits)?;
     Ok(url)
 }
 
-/// The characters of URLs, and bytes beyond ASCII. Those that are not here are read in different ways.
+/// A character that is read in different ways.
+const REFUSED: u8 = 1;
+/// A byte beyond ASCII.
+const BEYOND: u8 = 1 << 1;
+/// `%` or `+`.
+const ESCAPE: u8 = 1 << 2;
+/// `[` or `]`.
+const BRACKET: u8 = 1 << 3;
+/// `#`, `;` or `@`.
+const MARK: u8 = 1 << 4;
+/// `.`; in [`Traits`], one that follows a slash.
+const DOT: u8 = 1 << 5;
+/// `/`.
+const SLASH: u8 = 1 << 6;
+
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-const ACCEPTED: [bool; 256] = {
-    let mut table = [false; 256];
+const CLASSES: [u8; 256] = {
+    let mut table = [0; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = byte >= 128
-            || ((byte as u8).is_ascii_graphic()
-                && !matches!(
-                    byte as u8,
-                    b'\\' | b'"' | b'<' | b'>' | b'^' | b'`' | b'{' | b'|' | b'}'
-                ));
+        table[byte] = match byte as u8 {
+            128.. => BEYOND,
+            b'\\' | b'"' | b'<' | b'>' | b'^' | b'`' | b'{' | b'|' | b'}' => REFUSED,
+            b'%' | b'+' => ESCAPE,
+            b'[' | b']' => BRACKET,
+            b'#' | b';' | b'@' => MARK,
+            b'.' => DOT,
+            b'/' => SLASH,
+            byte if byte.is_ascii_graphic() => 0,
+            _ => REFUSED,
+        };
         byte += 1;
     }
     table
 };
 
-fn read_authority(url: &mut Url, text: &str, at: usize) -> Result<(), Undecidable> {
+fn class(byte: u8) -> u8 {
+    CLASSES.get(byte as usize).copied().unwrap_or(REFUSED)
+}
+
+/// The classes of characters that a text has: a check for what is not there is left out.
+#[derive(Clone, Copy)]
+struct Traits(u8);
+
+impl Traits {
+    fn of(text: &str) -> Self {
+        let (mut some, mut dots, mut previous) = (0, 0, 0);
+        for byte in text.bytes() {
+            let class = class(byte);
+            some |= class;
+            dots |= class & (previous >> 1);
+            previous = class;
+        }
+        Self((some & !DOT) | (dots & DOT))
+    }
+
+    fn have(self, classes: u8) -> bool {
+        self.0 & classes != 0
+    }
+}
+
+fn read_authority(url: &mut Url, text: &str, at: usize, traits: Traits) -> Result<(), Undecidable> {
     let (mut host, mut begin) = (text, at);
-    if let Some((userinfo, rest)) = text.split_once('@') {
+    if traits.have(MARK)
+        && let Some((userinfo, rest)) = text.split_once('@')
+    {
         if rest.contains('@') {
             return Err(bad("url_userinfo", at, "there are two `@`"));
         }
@@ -149,7 +293,7 @@ fn read_authority(url: &mut Url, text: &str, at: usize) -> Result<(), Undecidabl
             return Err(bad("url_userinfo", at + place, "this is no name of a user"));
         }
         escapes(userinfo, at)?;
-        url.userinfo = Some(userinfo.to_owned());
+        url.userinfo = Some(at..at + userinfo.len());
         (host, begin) = (rest, at + userinfo.len() + 1);
         if host.is_empty() {
             return Err(bad("url_host", begin, "the host is missing"));
@@ -165,13 +309,14 @@ fn read_authority(url: &mut Url, text: &str, at: usize) -> Result<(), Undecidabl
         let ip = address::literal(inside)
             .map_err(|error| bad("url_address", begin + 1 + error.at, error.detail))?;
         url.ip = Some(ip);
-        url.host = Some(ip.to_string());
+        url.host = Some(Piece::Other(ip.to_string().into()));
         if !after.is_empty() && !after.starts_with(':') {
             return Err(bad("url_host", begin, "only a port follows an address"));
         }
         host.get(..host.len() - after.len()).unwrap_or(host)
     } else {
-        host.split(':').next().unwrap_or(host)
+        let end = host.bytes().position(|byte| byte == b':');
+        end.and_then(|end| host.get(..end)).unwrap_or(host)
     };
     if let Some(port) = host.get(name.len() + 1..) {
         url.port = Some(read_port(port, begin + name.len() + 1)?);
@@ -198,10 +343,10 @@ fn read_name(url: &mut Url, name: &str, at: usize) -> Result<(), Undecidable> {
             )
         })?;
         url.ip = Some(ip);
-        url.host = Some(ip.to_string());
+        url.host = Some(Piece::Other(ip.to_string().into()));
         return Ok(());
     }
-    url.host = Some(host::parse(name, at)?);
+    url.host = Some(Piece::new(host::canonical(name, at)?, at));
     Ok(())
 }
 
@@ -242,61 +387,71 @@ fn escapes(text: &str, at: usize) -> Result<(), Undecidable> {
 }
 
 /// Reads the path, the query and the fragment.
-fn tail(url: &mut Url, text: &str, at: usize) -> Result<(), Undecidable> {
-    if let Some(place) = text.bytes().position(|byte| !byte.is_ascii()) {
+fn tail(url: &mut Url, text: &str, at: usize, traits: Traits) -> Result<(), Undecidable> {
+    if traits.have(BEYOND)
+        && let Some(place) = text.bytes().position(|byte| !byte.is_ascii())
+    {
         let detail = "characters beyond ASCII are written as escapes";
         return Err(bad("url_character", at + place, detail));
     }
-    if let Some(place) = text.find(['[', ']']) {
+    if traits.have(BRACKET)
+        && let Some(place) = text.find(['[', ']'])
+    {
         return Err(bad(
             "url_character",
             at + place,
             "brackets hold an address only",
         ));
     }
-    let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
-    if let Some(place) = fragment.find('#') {
-        return Err(bad(
-            "url_character",
-            at + before.len() + 1 + place,
-            "there are two `#`",
-        ));
-    }
-    let (path, query) = match before.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (before, None),
-    };
-    escapes(path, at)?;
-    let mut begin = at;
-    for segment in path.split('/') {
-        if matches!(segment, "." | "..") {
-            let detail = "some programs resolve dot segments, others do not";
-            return Err(bad("url_dots", begin, detail));
+    let mut before = text;
+    if traits.have(MARK)
+        && let Some((rest, fragment)) = text.split_once('#')
+    {
+        if let Some(place) = fragment.find('#') {
+            return Err(bad(
+                "url_character",
+                at + rest.len() + 1 + place,
+                "there are two `#`",
+            ));
         }
-        begin += segment.len() + 1;
+        before = rest;
     }
-    url.path = path.to_owned();
-    match query {
-        Some(query) => read_query(url, query, at + path.len() + 1),
-        None => Ok(()),
+    let end = before.bytes().position(|byte| byte == b'?');
+    let path = end.and_then(|end| before.get(..end)).unwrap_or(before);
+    if traits.have(ESCAPE) {
+        escapes(path, at)?;
     }
+    if traits.have(DOT) || path.starts_with('.') {
+        let mut begin = at;
+        for segment in path.split('/') {
+            if matches!(segment, "." | "..") {
+                let detail = "some programs resolve dot segments, others do not";
+                return Err(bad("url_dots", begin, detail));
+            }
+            begin += segment.len() + 1;
+        }
+    }
+    url.path = at..at + path.len();
+    if let Some(query) = before.get(path.len() + 1..) {
+        read_query(url, query, at + path.len() + 1, traits)?;
+    }
+    Ok(())
 }
 
-fn read_query(url: &mut Url, query: &str, at: usize) -> Result<(), Undecidable> {
-    if let Some(place) = query.find(';') {
+fn read_query(url: &mut Url, query: &str, at: usize, traits: Traits) -> Result<(), Undecidable> {
+    if traits.have(MARK)
+        && let Some(place) = query.find(';')
+    {
         return Err(bad(
             "url_query",
             at + place,
             "some programs take `;` for a separator",
         ));
     }
-    let mut begin = at;
-    for pair in query.split('&') {
-        let key = pair.split('=').next().unwrap_or(pair);
-        if !pair.is_empty() {
-            url.query_keys.push(decoded(key, begin)?);
-        }
-        begin += pair.len() + 1;
+    url.query = at..at + query.len();
+    if traits.have(ESCAPE) || query.bytes().filter(|byte| *byte == b'&').count() >= MAX_PAIRS {
+        let keys = pairs(query).map(|(key, place)| decoded(key, at + place));
+        url.keys = Some(keys.collect::<Result<_, _>>()?);
     }
     Ok(())
 }

@@ -49,6 +49,8 @@ pub enum Part<'p> {
     Texts(&'p [String]),
     /// The last components of a list of names with `.` between the components.
     Last(&'p [String]),
+    /// The names of the parameters of a URL.
+    Keys(&'p Url),
     /// A list of texts with `/` between them; without any, an empty one.
     Split(&'p str),
     /// A value of a document.
@@ -174,6 +176,7 @@ impl<'p> Part<'p> {
         match self {
             Self::Texts(texts) => texts.get(index).map(String::as_str),
             Self::Last(texts) => texts.get(index).and_then(|text| text.rsplit('.').next()),
+            Self::Keys(url) => url.query_keys().nth(index),
             Self::Split("") => None,
             Self::Split(text) => text.split('/').nth(index),
             Self::Arguments(command) => command.argv().nth(index).map(|word| word.text()),
@@ -186,12 +189,12 @@ impl<'p> Part<'p> {
 
     fn of_url(url: &'p Url, name: &str) -> Option<Self> {
         Some(match name {
-            "scheme" => Self::Text(&url.scheme),
-            "host" => Self::Text(url.host.as_deref()?),
+            "scheme" => Self::Text(url.scheme()),
+            "host" => Self::Text(url.host()?),
             "port" => Self::Number(url.port?.into()),
-            "path" => Self::Text(&url.path),
-            "query_keys" => Self::Texts(&url.query_keys),
-            "userinfo" => Self::Text(url.userinfo.as_deref()?),
+            "path" => Self::Text(url.path()),
+            "query_keys" => Self::Keys(url),
+            "userinfo" => Self::Text(url.userinfo()?),
             "is_ip" => Self::Bool(url.ip.is_some()),
             "is_private" => Self::Bool(url.is_private()),
             _ => return None,
@@ -230,6 +233,7 @@ impl Value for Part<'_> {
             Self::Number(number) => View::Int(*number),
             Self::Texts(_)
             | Self::Last(_)
+            | Self::Keys(_)
             | Self::Split(_)
             | Self::Arguments(_)
             | Self::Launchers(_)
@@ -251,6 +255,7 @@ impl Value for Part<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Texts(texts) | Self::Last(texts) => texts.len(),
+            Self::Keys(url) => url.query_keys().count(),
             Self::Split("") => 0,
             Self::Split(text) => text.split('/').count(),
             Self::Arguments(command) => command.argv().len(),

@@ -97,7 +97,7 @@ fn facet_part<'p, V: Value>(args: &[Val<'p, V>], budget: &mut Budget) -> Run<Val
         return Val::list(programs.collect());
     }
     if let ("normal", Parsed::Path(path)) = (name, &parsed) {
-        return Ok(Val::Made(path.normal.as_str().into()));
+        return Ok(Val::Made((&*path.normal).into()));
     }
     let Step::Found(part) = whole.get(Key::unprepared(name)) else {
         return Ok(Val::None);
