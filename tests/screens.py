@@ -54,7 +54,7 @@ from bobcat.stores import SQLiteStore
 from bobcat.testing.contract.report import ContractReport, Violation
 from bobcat.testing.crashsim.report import Report as CrashReport
 from bobcat.testing.crashsim.verdict import Row
-from bobcat.triggers.model import Trigger
+from bobcat.triggers.model import FIRING_KIND, Firing, Trigger
 from bobcat.workers.job import Job
 
 Screen = Callable[[str], str]
@@ -69,8 +69,11 @@ def triggered(*args: str) -> Callable[[str], str]:
 
     def screen(text: str) -> str:
         trigger = Trigger("ID", text, {"x": text}, "cron", text, bobcat.Principal("agent", text), TIME, reason=text)
+        firing = Firing("ID", TIME, "skipped", reason=text)
         asyncio.run(bobcat.SQLiteStore("runs.db").put("trigger", "ID", trigger.to_json(), expected=0))
-        return command("triggers", *args, "--store", STORE)
+        asyncio.run(bobcat.SQLiteStore("runs.db").put(FIRING_KIND, "ID@1", firing.to_json(), expected=0))
+        given = (text or "ID" if arg == "TEXT" else arg for arg in args)
+        return command("triggers", *given, "--store", STORE)
 
     return screen
 
@@ -613,6 +616,12 @@ SCREENS: dict[str, Screen] = {
     "bobcat triggers list": triggered("list"),
     "bobcat triggers show": triggered("show", "ID"),
     "bobcat triggers delete": triggered("delete", "ID"),
+    "bobcat triggers pause": triggered("pause", "TEXT"),
+    "bobcat triggers resume": triggered("resume", "TEXT"),
+    "bobcat triggers history": triggered("history", "ID"),
+    "bobcat triggers confirm": lambda text: command(
+        "triggers", "confirm", text or "ID", "--store", STORE, "--app", text or "app.py", "--by", text or "NAME"
+    ),
     "bobcat spend": spent("--by", "run"),
     "bobcat spend --unsettled": spent("--unsettled"),
     "bobcat spend --release": lambda text: spent("--release", named(text))(text),
