@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import campaign
-from services import own_postgres, own_redis, postgres_url, redis_url
+from services import database, own_postgres, own_redis, postgres_url, redis_url
 
-__all__ = ["own_postgres", "own_redis", "postgres_url", "redis_url"]
+__all__ = ["database", "own_postgres", "own_redis", "postgres_url", "redis_url"]
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)

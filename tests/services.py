@@ -17,13 +17,16 @@ import socket
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 POSTGRES_URL = "BOBCAT_TEST_POSTGRES_URL"
 REDIS_URL = "BOBCAT_TEST_REDIS_URL"
@@ -299,3 +302,16 @@ def redis_url(request: pytest.FixtureRequest) -> str:
         absent(str(reason))
     url: str = found or request.getfixturevalue("own_redis").url
     return url
+
+
+@pytest.fixture
+def database(postgres_url: str) -> Iterator[str]:
+    """The URL of a new database on the server of `postgres_url`, dropped after the test."""
+    name = f"bobcat_test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    parts = conninfo_to_dict(postgres_url)
+    user = f"{parts['user']}:{parts['password']}" if parts.get("password") else parts.get("user", "postgres")
+    yield f"postgresql://{user}@{parts['host']}:{parts.get('port', 5432)}/{name}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')

@@ -5,30 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 from bobcat import Ended, Policy, ReplyDiscarded, Thread, TurnStarted
 from thread_conversations import Ledger, Payer, awaited, collect
 
 PROCESS = str(Path(__file__).with_name("thread_process.py"))
-
-
-@pytest.fixture
-def database(postgres_url: str) -> Iterator[str]:
-    name = f"threads_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-    parts = conninfo_to_dict(postgres_url)
-    user = f"{parts['user']}:{parts['password']}" if parts.get("password") else parts.get("user", "postgres")
-    yield f"postgresql://{user}@{parts['host']}:{parts.get('port', 5432)}/{name}"
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -13,10 +13,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from uuid import uuid4
 
-import psycopg
 import pytest
 
 from bobcat.stores.urls import open_store
@@ -35,17 +32,6 @@ def two_workers(url: str, crash: str = "") -> Iterator[None]:
         for process in started:
             process.kill()
             process.wait(timeout=60)
-
-
-@pytest.fixture
-def database(postgres_url: str) -> Iterator[str]:
-    """The URL of a database of this test: workers see the triggers of no other."""
-    name = f"bobcat_triggers_{uuid4().hex[:12]}"
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"'.encode())
-    yield urlsplit(postgres_url)._replace(path=f"/{name}").geturl()
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
 
 
 async def until(done: Any) -> None:

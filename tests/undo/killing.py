@@ -52,7 +52,7 @@ class Countdown:
         for name in CALLS:
             setattr(os, name, self.around(getattr(os, name)))
         os.write = self._halves(os.write)  # type: ignore[assignment]
-        UndoStore._run = self.around(UndoStore._run)  # type: ignore[method-assign]
+        UndoStore.run = self.around(UndoStore.run)  # type: ignore[method-assign]
         scenario.install(self.around)
 
     def _halves(self, write: Callable[..., int]) -> Callable[..., int]:

@@ -7,8 +7,8 @@ from typing import Any, cast
 import psycopg
 
 from bobcat.errors import LedgerError
-from bobcat.ledger.connected import Connection
 from bobcat.ledger.store import TABLES, LedgerStore
+from bobcat.stores.connected import Connection
 
 BUSY_SECONDS = 30
 """Seconds that a change waits for other writers."""

@@ -6,8 +6,8 @@ import os
 import sqlite3
 
 from bobcat.errors import LedgerError
-from bobcat.ledger.connected import Connection
 from bobcat.ledger.store import TABLES, LedgerStore
+from bobcat.stores.connected import Connection
 from bobcat.stores.private_files import create_private
 
 BUSY_SECONDS = 30.0
@@ -69,11 +69,3 @@ class SQLiteLedgerStore(LedgerStore):
             return None
         code = _CODES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "unavailable")
         return LedgerError(code, f"the ledger `{self._path}` cannot be used: {error}")
-
-    def is_broken(self, connection: Connection) -> bool:
-        """Return false: a file does not disconnect."""
-        return False
-
-    def is_conflict(self, error: BaseException) -> bool:
-        """Return false: writers wait for each other."""
-        return False

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from bobcat.errors import LedgerError
 from bobcat.ledger.amounts import amount_text
 from bobcat.ledger.caps import KINDS, Cap, Dimension, Scope, account_of
-from bobcat.ledger.connected import Connected
 from bobcat.ledger.rows import COLUMNS, EntryRow, Spending
+from bobcat.stores.connected import Connected
 
 TABLES = (
     """CREATE TABLE IF NOT EXISTS {prefix}ledger_entries (
@@ -54,6 +54,13 @@ class LedgerStore(Connected):
 
     lock_rows = ""
     """Suffix of a query whose rows are to be locked until the end of the transaction."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__({name: f"{prefix}ledger_{name.lower()}" for name in ("ENTRIES", "ACCOUNTS", "DIMENSIONS")})
+
+    def closed_error(self) -> LedgerError:
+        """The error of a use after `close`."""
+        return LedgerError("closed", "the ledger was closed")
 
     def register(self, dimensions: Iterable[Dimension]) -> None:
         """Begin to keep accounts of dimensions, from all entries so far."""

@@ -7,7 +7,8 @@ from typing import Any, cast
 import psycopg
 
 from bobcat.errors import UndoError
-from bobcat.undo.store import TABLES, Connection, UndoStore
+from bobcat.stores.connected import Connection
+from bobcat.undo.store import TABLES, UndoStore
 
 BUSY_SECONDS = 30
 """Seconds that a change waits for other writers."""
@@ -24,11 +25,9 @@ class PostgresUndoStore(UndoStore):
     mark = "%s"
 
     def __init__(self, url: str, *, schema: str = "bobcat", must_exist: bool = False) -> None:
-        super().__init__()
+        super().__init__(f'"{schema}".undo_entries')
         self._url, self._schema, self._must_exist = url, schema, must_exist
-        self.table = f'"{schema}".undo_entries'
-        with self._connected():
-            pass
+        self.read(lambda: None)
 
     def connect(self) -> Connection:
         """Open a connection, and create the table where it is missing."""
@@ -36,7 +35,9 @@ class PostgresUndoStore(UndoStore):
         try:
             connection.execute("SET synchronous_commit = on")
             connection.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'".encode())
-            found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (self.table,)).fetchone()
+            found = connection.execute(
+                "SELECT to_regclass(%s) IS NOT NULL", (f'"{self._schema}".undo_entries',)
+            ).fetchone()
             if found is None or not found[0]:
                 if self._must_exist:
                     raise UndoError("not_there", "there is no undo store in the database")

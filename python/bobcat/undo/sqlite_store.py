@@ -6,8 +6,9 @@ import os
 import sqlite3
 
 from bobcat.errors import UndoError
+from bobcat.stores.connected import Connection
 from bobcat.stores.private_files import create_private
-from bobcat.undo.store import TABLES, Connection, UndoStore
+from bobcat.undo.store import TABLES, UndoStore
 
 BUSY_SECONDS = 30.0
 """Seconds that a change waits for other writers."""
@@ -26,16 +27,14 @@ _CODES = {
 class SQLiteUndoStore(UndoStore):
     """The entries in the file at `path`. With `must_exist`, a missing file is an error: a mistyped path holds none."""
 
-    table = "bobcat_undo_entries"
     begin = "BEGIN IMMEDIATE"
 
     def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
-        super().__init__()
+        super().__init__("bobcat_undo_entries")
         self._path = os.path.abspath(os.fspath(path))
         if must_exist and not os.path.isfile(self._path):
             raise UndoError("not_there", f"there is no undo store at `{os.fspath(path)}`")
-        with self._connected():
-            pass
+        self.read(lambda: None)
 
     def connect(self) -> Connection:
         """Open the file; a new one gets the mode 0600."""
@@ -60,7 +59,3 @@ class SQLiteUndoStore(UndoStore):
             return None
         code = _CODES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "unavailable")
         return UndoError(code, f"the undo store `{self._path}` cannot be used: {error}")
-
-    def is_broken(self, connection: Connection) -> bool:
-        """Return false: a file does not disconnect."""
-        return False

@@ -6,17 +6,13 @@ starts from, so that of two processes only one makes it. Methods block: callers 
 
 from __future__ import annotations
 
-import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from bobcat.errors import UndoError
+from bobcat.stores.connected import Connected
 from bobcat.undo.entry import COLUMNS, LISTED, EntryState, Row
-
-T = TypeVar("T")
 
 TABLES = (
     """CREATE TABLE IF NOT EXISTS {prefix}undo_entries (
@@ -44,33 +40,19 @@ TABLES = (
 )
 
 
-class Connection(Protocol):
-    """What both drivers' connections have."""
+class UndoStore(Connected):
+    """The entries of one database."""
 
-    def execute(self, statement: Any, values: Any = ..., /) -> Any:  # Any: the drivers' own types
-        """Execute one statement."""
+    def __init__(self, table: str) -> None:
+        super().__init__({"TABLE": table})
 
-    def close(self) -> None:
-        """Close the connection."""
-
-
-class UndoStore:
-    """The entries of one database. One connection per process, under a lock; a broken one is replaced."""
-
-    table = "undo_entries"
-    mark = "?"
-    """The placeholder of the driver."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._process = 0
-        self._connection: Connection | None = None
-        self._abandoned: list[Connection] = []
-        self._closed = False
+    def closed_error(self) -> UndoError:
+        """The error of a use after `close`."""
+        return UndoError("closed", "the undo store was closed")
 
     def add(self, row: Row) -> None:
         """Insert a row."""
-        self._write(lambda: self._insert(row))
+        self.write(lambda: self._insert(row))
 
     def add_undo(self, row: Row, undone: str, *, of: Sequence[EntryState]) -> bool:
         """Insert the row of an undo, and mark the entry that it is of. Returns false if that has another state."""
@@ -78,11 +60,11 @@ class UndoStore:
         def work() -> bool:
             return self._change(undone, "applying", of, {"owner": row.owner}) and self._insert(row)
 
-        return self._write(work)
+        return self.write(work)
 
     def change(self, id: str, state: EntryState, *, of: Sequence[EntryState], **columns: object) -> bool:
         """Change the state of an entry that has one of the states `of`, with other columns. Returns false for none."""
-        return self._write(lambda: self._change(id, state, of, columns))
+        return self.write(lambda: self._change(id, state, of, columns))
 
     def settle(self, undo: str, undone: str, outcome: bytes) -> bool:
         """Record that the undo `undo` of entry `undone` happened: both states change, or none."""
@@ -91,27 +73,27 @@ class UndoStore:
             done = self._change(undo, "done", ("prepared",), {"outcome": outcome})
             return done and self._change(undone, "applied", ("applying",), {})
 
-        return self._write(work)
+        return self.write(work)
 
     def give_up(self, undo: str, undone: str, state: EntryState) -> None:
         """Remove an undo without an effect, and return the entry that it is of to its state."""
 
         def work() -> None:
-            self._run("DELETE FROM TABLE WHERE id = ? AND state = 'prepared'", (undo,))
+            self.run("DELETE FROM TABLE WHERE id = ? AND state = 'prepared'", (undo,))
             self._change(undone, state, ("applying",), {})
 
-        self._write(work)
+        self.write(work)
 
     def remove(self, id: str, *, of: Sequence[EntryState]) -> bool:
         """Remove an entry that has one of the states `of`."""
         marks = ", ".join("?" * len(of))
         statement = f"DELETE FROM TABLE WHERE id = ? AND state IN ({marks})"
-        return self._write(lambda: bool(self._run(statement, (id, *of)).rowcount))
+        return self.write(lambda: bool(self.run(statement, (id, *of)).rowcount))
 
     def prune(self, now: float) -> int:
         """Remove the entries that have expired, but none in use. Returns their number."""
         statement = "DELETE FROM TABLE WHERE expires <= ? AND state NOT IN ('prepared', 'applying')"
-        return self._write(lambda: int(self._run(statement, (now,)).rowcount))
+        return self.write(lambda: int(self.run(statement, (now,)).rowcount))
 
     def get(self, id: str) -> Row | None:
         """Return an entry, or None."""
@@ -148,27 +130,9 @@ class UndoStore:
         query = f"SELECT {COLUMNS} FROM TABLE WHERE state IN ('prepared', 'applying') ORDER BY created, id"
         return self._select(query, ())
 
-    def close(self) -> None:
-        """Close the connection."""
-        with self._lock:
-            self._closed = True
-            self._disconnect()
-
-    def connect(self) -> Connection:
-        """Open a connection, and create the tables where they are missing."""
-        raise NotImplementedError
-
-    def to_error(self, error: Exception) -> UndoError | None:
-        """Convert an error of the driver; None for another one."""
-        raise NotImplementedError
-
-    def is_broken(self, connection: Connection) -> bool:
-        """Return true if the connection cannot be used any more."""
-        raise NotImplementedError
-
     def _insert(self, row: Row) -> bool:
         marks = ", ".join("?" * len(row))
-        self._run(f"INSERT INTO TABLE ({COLUMNS}) VALUES ({marks})", row)
+        self.run(f"INSERT INTO TABLE ({COLUMNS}) VALUES ({marks})", row)
         return True
 
     def _change(self, id: str, state: EntryState, of: Sequence[EntryState], columns: dict[str, object]) -> bool:
@@ -176,69 +140,12 @@ class UndoStore:
         names = ", ".join(f"{name} = ?" for name in columns)
         marks = ", ".join("?" * len(of))
         statement = f"UPDATE TABLE SET {names} WHERE id = ? AND state IN ({marks})"
-        return bool(self._run(statement, (*columns.values(), id, *of)).rowcount)
+        return bool(self.run(statement, (*columns.values(), id, *of)).rowcount)
 
     def _select(self, query: str, values: Sequence[object]) -> list[Row]:
         found = self._fetch(query, values)
         return [Row._make(bytes(each) if type(each) is memoryview else each for each in row) for row in found]
 
     def _fetch(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:  # Any: columns
-        with self._connected():
-            found: list[tuple[Any, ...]] = self._run(query, values).fetchall()
-            return found
-
-    def _write(self, work: Callable[[], T]) -> T:
-        with self._connected():
-            self._run(self.begin, ())
-            try:
-                value = work()
-                self._run("COMMIT", ())
-            except BaseException:
-                self._roll_back()
-                raise
-            return value
-
-    begin = "BEGIN"
-
-    def _roll_back(self) -> None:
-        try:
-            self._run("ROLLBACK", ())
-        except Exception:
-            self._disconnect()
-
-    def _run(self, statement: str, values: Sequence[object]) -> Any:  # Any: a cursor
-        assert self._connection is not None
-        text = statement.replace("TABLE", self.table).replace("?", self.mark)
-        return self._connection.execute(text, tuple(values))
-
-    @contextmanager
-    def _connected(self) -> Iterator[None]:
-        """The connection of this process, held by this thread."""
-        if self._process not in (0, os.getpid()):  # a fork: a thread of the parent may have held the lock
-            self._lock = threading.RLock()
-            if self._connection is not None:  # the parent owns it
-                self._abandoned.append(self._connection)
-            self._connection = None
-        with self._lock:
-            if self._closed:
-                raise UndoError("closed", "the undo store was closed")
-            try:
-                if self._connection is not None and self.is_broken(self._connection):
-                    self._disconnect()
-                if self._connection is None:
-                    self._process = os.getpid()
-                    self._connection = self.connect()
-                yield
-            except Exception as error:
-                known = self.to_error(error)
-                if known is None:
-                    raise
-                raise known from error
-
-    def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None and self._process == os.getpid():
-            try:
-                connection.close()
-            except Exception:  # it is broken
-                return
+        found: list[tuple[Any, ...]] = self.read(lambda: self.run(query, values).fetchall())
+        return found

@@ -1,14 +1,15 @@
-"""One connection per process, under a lock, and transactions on it. A broken connection is replaced."""
+"""One connection per process, under a lock, and transactions on it. A broken connection is replaced.
+
+Ledgers and undo stores have their tables through it: their methods block, and callers use threads.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
-
-from bobcat.errors import LedgerError
 
 T = TypeVar("T")
 ATTEMPTS = 5
@@ -26,14 +27,14 @@ class Connection(Protocol):
 
 
 class Connected:
-    """A database with the tables of the ledger. `prefix` comes before their names."""
+    """A database with tables of its own: `tables` has their names by the words that stand for them in statements."""
 
     begin = "BEGIN"
     mark = "?"
     """The placeholder of the driver."""
 
-    def __init__(self, prefix: str) -> None:
-        self._tables = {name: f"{prefix}ledger_{name.lower()}" for name in ("ENTRIES", "ACCOUNTS", "DIMENSIONS")}
+    def __init__(self, tables: Mapping[str, str]) -> None:
+        self._tables = tables
         self._texts: dict[str, str] = {}
         self._lock = threading.RLock()
         self._process = 0
@@ -53,7 +54,7 @@ class Connected:
         return self._connection.execute(text, tuple(values))
 
     def read(self, work: Callable[[], T]) -> T:
-        """Call `work` with a connection, again if it is broken. Raises `LedgerError` for the errors of the database."""
+        """Call `work` with a connection, again if it is broken. Raises those of `to_error`."""
         with self._connected():
             try:
                 return work()
@@ -63,7 +64,7 @@ class Connected:
                 return work()
 
     def write(self, work: Callable[[], T]) -> T:
-        """Call `work` in a transaction, and commit it. Raises `LedgerError` for the errors of the database."""
+        """Call `work` in a transaction, and commit it. Raises those of `to_error`."""
         with self._connected():
             for attempt in range(ATTEMPTS):
                 self._begin()
@@ -88,17 +89,21 @@ class Connected:
         """Open a connection, and create the tables where they are missing."""
         raise NotImplementedError
 
-    def to_error(self, error: Exception) -> LedgerError | None:
+    def to_error(self, error: Exception) -> Exception | None:
         """Convert an error of the driver; None for another one."""
         raise NotImplementedError
 
-    def is_broken(self, connection: Connection) -> bool:
-        """Return true if the connection cannot be used any more."""
+    def closed_error(self) -> Exception:
+        """The error of a use after `close`."""
         raise NotImplementedError
 
+    def is_broken(self, connection: Connection) -> bool:
+        """Return true if the connection cannot be used any more. A file does not disconnect."""
+        return False
+
     def is_conflict(self, error: BaseException) -> bool:
-        """Return true if the database has undone the transaction in favour of another one."""
-        raise NotImplementedError
+        """Return true if the database has undone the transaction in favour of another one. In a file, writers wait."""
+        return False
 
     def _begin(self) -> None:
         """Begin a transaction; on a new connection when the server has gone away since the last one."""
@@ -133,7 +138,7 @@ class Connected:
             self._connection = None
         with self._lock:
             if self._closed:
-                raise LedgerError("closed", "the ledger was closed")
+                raise self.closed_error()
             try:
                 if self._connection is not None and self.is_broken(self._connection):
                     self._disconnect()
