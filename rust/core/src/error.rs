@@ -26,6 +26,12 @@ pub enum ErrorCode {
     BudgetExceeded,
     /// A facet could not decide the meaning of a text.
     Undecidable,
+    /// The decision was made without the state of a run, which the rule reads.
+    NoState,
+    /// The run met something that a definition cannot evaluate.
+    BadState,
+    /// The run passed a cap of [`crate::limits`] on its state.
+    StateLimit,
     /// A function used an operation without an exact implementation here.
     Unsupported,
     /// Python's `TypeError`; `lynx` profile and host rules.
@@ -49,6 +55,9 @@ impl ErrorCode {
             Self::TooLarge => "too_large",
             Self::BudgetExceeded => "budget_exceeded",
             Self::Undecidable => "undecidable",
+            Self::NoState => "no_state",
+            Self::BadState => "bad_state",
+            Self::StateLimit => "state_limit",
             Self::Unsupported => "unsupported",
             Self::TypeError => "TypeError",
             Self::Named(name) => name,
@@ -104,6 +113,12 @@ pub enum Fault {
     BudgetExceeded,
     /// [`ErrorCode::Undecidable`]
     Undecidable,
+    /// [`ErrorCode::NoState`]
+    NoState,
+    /// [`ErrorCode::BadState`]
+    BadState,
+    /// [`ErrorCode::StateLimit`]
+    StateLimit,
 }
 
 impl From<Fault> for ErrorCode {
@@ -115,6 +130,9 @@ impl From<Fault> for ErrorCode {
             Fault::OutOfRange => Self::OutOfRange,
             Fault::BudgetExceeded => Self::BudgetExceeded,
             Fault::Undecidable => Self::Undecidable,
+            Fault::NoState => Self::NoState,
+            Fault::BadState => Self::BadState,
+            Fault::StateLimit => Self::StateLimit,
         }
     }
 }

@@ -97,6 +97,15 @@ pub const MAX_SCRIPT_DEPTH: u16 = 100;
 /// Bytes of a shell command line: one less than Linux passes as one argument.
 pub const MAX_SHELL_BYTES: usize = 131_071;
 
+/// Bytes of a text whose links are found.
+pub const MAX_LINKS_TEXT: usize = 1024 * 1024;
+
+/// Links of a text.
+pub const MAX_LINKS: usize = 1000;
+
+/// Bytes of all links of a text.
+pub const MAX_LINKS_BYTES: usize = 256 * 1024;
+
 /// Bytes of a statement of SQL.
 pub const MAX_SQL_BYTES: usize = 65_536;
 
@@ -117,3 +126,33 @@ pub const MAX_LAUNCHERS: u8 = 8;
 
 /// Commands of a shell command line, started ones included.
 pub const MAX_SHELL_COMMANDS: usize = 20_000;
+
+/// Definitions of memory of one policy.
+pub const MAX_DEFINITIONS: usize = 1_000;
+
+/// Sources among them: each is one bit of a mask, and the task is another.
+pub const MAX_SOURCES: usize = 63;
+
+/// Fields of one source.
+pub const MAX_SOURCE_FIELDS: usize = 64;
+
+/// Depth of a formula of past events.
+pub const MAX_FORMULA_DEPTH: usize = 16;
+
+/// Operators and atoms of one formula.
+pub const MAX_FORMULA_NODES: usize = 100;
+
+/// Calls of one run that its state knows.
+pub const MAX_RUN_CALLS: usize = 100_000;
+
+/// Calls that one window holds.
+pub const MAX_WINDOW_CALLS: usize = 10_000;
+
+/// Values from sources that the state of one run holds.
+pub const MAX_RUN_VALUES: usize = 100_000;
+
+/// Bytes of arguments that the state keeps of one call until its result is there.
+pub const MAX_KEPT_BYTES: usize = 1024 * 1024;
+
+/// Bytes of the snapshot of one state.
+pub const MAX_STATE_BYTES: usize = 64 * 1024 * 1024;

@@ -19,7 +19,7 @@ pub const UNICODE_VERSION: (u8, u8, u8) = (14, 0, 0);
 
 /// `str.isspace` of one character.
 #[inline]
-pub(crate) fn is_space(found: char) -> bool {
+pub fn is_space(found: char) -> bool {
     matches!(found,
         '\t'..='\r' | '\x1c'..=' ' | '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}'
         | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}')

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
+use super::ops::occurrence::Haystacks;
 use super::predicate::sound;
 use crate::budget::Steps;
 use crate::bytes::hash::Keyed;
@@ -13,6 +14,7 @@ use crate::error::Fault;
 use crate::facets::cache::Cache;
 use crate::num::number::Number;
 use crate::value::compare::{number, order};
+use crate::value::memory::{LeafValue, Reading, Wanted};
 use crate::value::{Step, Value, View};
 
 /// Context of a clause beside its value: other paths, the budget, sets built for the decision.
@@ -23,6 +25,10 @@ pub(crate) trait Around<V: Value> {
     fn steps(&self) -> &Steps;
     /// The texts that facets have parsed.
     fn facets(&self) -> &Cache;
+    /// Reads a definition of the state of the run.
+    fn reading(&self, definition: u32) -> Result<Reading, Fault>;
+    /// Returns true if a value came from one of some sources.
+    fn drawn(&self, wanted: Wanted, value: &LeafValue<'_>) -> Result<bool, Fault>;
     /// Returns the values that elements are compared with.
     fn referred(&self) -> &Referred<V>;
 }
@@ -52,6 +58,7 @@ impl<V: Value> Referred<V> {
         let found = Rc::new(Referent {
             step: at(path),
             set: Default::default(),
+            haystacks: Default::default(),
         });
         held.push((path, Rc::clone(&found)));
         found
@@ -62,6 +69,8 @@ impl<V: Value> Referred<V> {
 #[derive(Debug)]
 pub(crate) struct Referent<V> {
     pub(crate) step: Step<V>,
+    /// The text at the path, for searches of whole values.
+    pub(crate) haystacks: Haystacks,
     set: OnceCell<ElementSet<V>>,
 }
 

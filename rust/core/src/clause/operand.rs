@@ -14,8 +14,12 @@ pub enum Operand {
     Ref(Head, Vec<Box<str>>),
     /// Tests that must all hold; strict profile only.
     Tests(Vec<Check>),
+    /// Several constants and paths, of which one is enough; strict profile only.
+    Places(Vec<Operand>),
     /// The names of parts from the value to one below, and tests of it that must all hold; below a facet only.
     Part(Vec<Box<str>>, Vec<Check>),
+    /// Names of sources, `task` among them; strict profile only.
+    Sources(Vec<Box<str>>),
 }
 
 /// One test of a nesting operator.
@@ -35,7 +39,31 @@ impl Operand {
     pub fn constant(&self) -> Option<&Const> {
         match self {
             Self::Const(constant) => Some(constant),
-            Self::Ref(..) | Self::Tests(_) | Self::Part(..) => None,
+            Self::Ref(..)
+            | Self::Tests(_)
+            | Self::Part(..)
+            | Self::Sources(_)
+            | Self::Places(_) => None,
+        }
+    }
+
+    /// Returns true if a test in it reads sources.
+    #[must_use]
+    pub fn reads_sources(&self) -> bool {
+        self.each_source(&mut |_| Err(())).is_err()
+    }
+
+    /// Calls `visit` with the names of sources.
+    ///
+    /// # Errors
+    /// The first that `visit` gives.
+    pub fn each_source<E>(&self, visit: &mut impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Self::Const(_) | Self::Ref(..) | Self::Places(_) => Ok(()),
+            Self::Sources(names) => names.iter().try_for_each(|name| visit(name)),
+            Self::Tests(checks) | Self::Part(_, checks) => checks
+                .iter()
+                .try_for_each(|check| check.operand.each_source(visit)),
         }
     }
 
@@ -48,8 +76,9 @@ impl Operand {
         visit: &mut impl FnMut(Head, &[Box<str>]) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
-            Self::Const(_) => Ok(()),
+            Self::Const(_) | Self::Sources(_) => Ok(()),
             Self::Ref(head, keys) => visit(*head, keys),
+            Self::Places(places) => places.iter().try_for_each(|place| place.each_ref(visit)),
             Self::Tests(checks) | Self::Part(_, checks) => checks
                 .iter()
                 .try_for_each(|check| check.operand.each_ref(visit)),

@@ -95,6 +95,14 @@ macro_rules! tests {
                 }
             }
 
+            /// Returns true if it tests the state of the run, at whose path a request has nothing.
+            pub(crate) fn reads_run(&self) -> bool {
+                match self {
+                    Self::Derived(test) => matches!(test.as_ref(), Derived::Run(..)),
+                    _ => false,
+                }
+            }
+
             /// Returns true if it can be a guard.
             pub(crate) fn guards(&self) -> bool {
                 match self {
@@ -212,6 +220,7 @@ pub(crate) fn evaluate_within<V: Value, W: Value>(
         (Step::Found(value), Test::Derived(test)) => test.evaluate(value, around),
         (Step::Found(value), test) => eval_value(test, value, around.steps()).into(),
         (_, Test::Presence(Presence::Exists(wanted))) => (!wanted).into(),
+        (Step::Absent, Test::Derived(test)) => test.evaluate_run(around),
         (Step::Absent, _) => Truth::Absent,
         (Step::Unreadable, _) => Truth::Error(Fault::WrongType),
     }

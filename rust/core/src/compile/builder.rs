@@ -193,6 +193,13 @@ impl<'p> Builder<'p> {
         };
         let test = self.program.test(index);
         let path_builder = self.by_path.entry(clause.path).or_default();
+        if test.reads_run() {
+            // A request has nothing at its path, so that every request finds the rule there.
+            if path_builder.missing.last() != Some(&rule) {
+                path_builder.missing.push(rule);
+            }
+            return;
+        }
         let facet = match test {
             Test::Derived(derived) => derived.decided_by(),
             _ => None,

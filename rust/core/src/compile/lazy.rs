@@ -8,15 +8,19 @@ use crate::clause::operand::{Check, Operand};
 use crate::clause::ops::Prepare;
 use crate::clause::ops::facet::{self, Within};
 use crate::clause::ops::nesting::Derived;
+use crate::clause::ops::occurrence::Occurrence;
 use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
 use crate::facets::Kind;
+use crate::ir::memory::TASK;
 use crate::ir::{self, PathOf};
+use crate::lang::path::Head;
 use crate::program::{Body, Clause, ClauseInfo, Op, Prepared, Profile, Program, Rule, RuleInfo};
 use crate::pyfn::ast::{Function, Statement};
 use crate::pyfn::exception::Exception;
 use crate::regex::{CacheBudget, Dialect, Pattern};
 use crate::value::constant::Const;
+use crate::value::memory::Wanted;
 
 impl Program {
     /// Returns the static properties of a rule.
@@ -58,7 +62,8 @@ impl Program {
             let span = self.rules.get(rule as usize).map(|rule| rule.span);
             let bytes = span.map_or(&[][..], |span| self.source.get(span));
             // INVARIANT: these bytes were read before. If they could not be, the rule would be in error.
-            ir::body(bytes, paths.collect(), function.template, &self.caches)
+            let known = (paths.collect(), self.memory.clone());
+            ir::body(bytes, known, function.template, &self.caches)
                 .unwrap_or_else(|_| Box::new([Statement::Raise(Exception::VALUE)]))
         })
     }
@@ -139,10 +144,14 @@ impl Program {
                 let refs = self.refs.get(clause.refs as usize..).unwrap_or_default();
                 let mut refs = refs.iter().copied();
                 let check = (leaf.op, operand, leaf.dialect);
-                Prepared::Test(
-                    test(check, &mut refs, (false, Kind::Plain, &self.caches))
-                        .unwrap_or(Test::Broken),
-                )
+                let made = test(check, &mut refs, (false, Kind::Plain, self));
+                Prepared::Test(match (made, self.definition(clause.path)) {
+                    (None, _) => Test::Broken,
+                    (Some(test), None) => test,
+                    (Some(test), Some(definition)) => {
+                        Test::Derived(Box::new(Derived::Run(definition, vec![test])))
+                    }
+                })
             }
             (Profile::Lynx, Operand::Const(operand)) => {
                 let pattern = pattern(operand, leaf.dialect, &self.caches);
@@ -151,10 +160,26 @@ impl Program {
                     None => Prepared::Test(Test::Broken),
                 }
             }
-            (Profile::Lynx, Operand::Ref(..) | Operand::Tests(_) | Operand::Part(..)) => {
-                Prepared::Test(Test::Broken)
-            }
+            (
+                Profile::Lynx,
+                Operand::Ref(..)
+                | Operand::Tests(_)
+                | Operand::Part(..)
+                | Operand::Sources(_)
+                | Operand::Places(_),
+            ) => Prepared::Test(Test::Broken),
         }
+    }
+
+    /// The definition that a path into the state of the run names.
+    pub(crate) fn definition(&self, path: u32) -> Option<u32> {
+        let path = self.paths.get(path as usize)?;
+        if path.head != Head::Run {
+            return None;
+        }
+        self.memory
+            .as_ref()?
+            .find(self.key(*path.keys.first()?).text)
     }
 }
 
@@ -170,19 +195,26 @@ fn pattern(operand: &Const, dialect: Option<Dialect>, caches: &CacheBudget) -> O
 fn test(
     (op, operand, dialect): (Op, &Operand, Option<Dialect>),
     refs: &mut impl Iterator<Item = u32>,
-    (each, kind, caches): (bool, Kind, &CacheBudget),
+    (each, kind, program): (bool, Kind, &Program),
 ) -> Option<Test> {
+    let caches = &program.caches;
     let mut all_of = |checks: &[Check], each: bool, kind: Kind| {
         let tests = checks.iter().map(|check| {
             test(
                 (check.op, &check.operand, check.dialect),
                 refs,
-                (each, kind, caches),
+                (each, kind, program),
             )
         });
         tests.collect::<Option<Vec<_>>>()
     };
     let derived = match (operand, &op.prepare) {
+        (Operand::Const(_) | Operand::Ref(..) | Operand::Places(_), Prepare::Places) => {
+            Derived::Occurs(Occurrence::prepare(operand, refs)?)
+        }
+        (Operand::Tests(checks), Prepare::Group(connective)) => {
+            Derived::Group(*connective, all_of(checks, each, kind)?)
+        }
         (Operand::Const(operand), Prepare::Constant(prepare)) => {
             let operand = PreparedConst::prepare(operand)?;
             return prepare(match kind {
@@ -211,12 +243,38 @@ fn test(
         (Operand::Part(path, checks), Prepare::Part) => {
             Derived::Part(path.clone(), all_of(checks, each, kind.at(path)?)?)
         }
-        (Operand::Ref(..), _) => Derived::Ref {
-            relative: op.relative?,
-            path: refs.next()?,
-            each,
-        },
-        (Operand::Const(_) | Operand::Tests(_) | Operand::Part(..), _) => return None,
+        (Operand::Ref(..), _) => {
+            let (relative, path) = (op.relative?, refs.next()?);
+            match program.definition(path) {
+                Some(definition) => Derived::RunRef(relative, definition),
+                None => Derived::Ref {
+                    relative,
+                    path,
+                    each,
+                },
+            }
+        }
+        (Operand::Sources(names), Prepare::Sources) => {
+            let mut wanted = Wanted::default();
+            for name in names {
+                if **name == *TASK {
+                    wanted.task = true;
+                } else {
+                    wanted.sources |= 1 << program.memory.as_ref()?.source(name)?;
+                }
+            }
+            Derived::From(wanted)
+        }
+        (
+            Operand::Const(_)
+            | Operand::Tests(_)
+            | Operand::Part(..)
+            | Operand::Sources(_)
+            | Operand::Places(_),
+            _,
+        ) => {
+            return None;
+        }
     };
     Some(Test::Derived(Box::new(derived)))
 }

@@ -103,10 +103,14 @@ fn compile(policy: Policy, source: Source) -> Program {
             info: Default::default(),
         }
     });
+    let reads_task = policy.names_task || paths.iter().any(|path| path.field == Some(Field::Task));
     let mut program = Program {
         source,
         profile: policy.profile,
         defaults: policy.defaults,
+        memory: policy.memory,
+        remembers: policy.remembers,
+        reads_task,
         rules: rules.collect(),
         words: policy.words,
         keys: keys.texts,

@@ -11,6 +11,7 @@ use crate::facets::cache::Cache;
 use crate::lang::path::{Field, Head, Path};
 use crate::program::{Program, Scratch};
 use crate::pyfn::interp::env::Env;
+use crate::value::memory::{LeafValue, Reading, Wanted};
 use crate::value::request::Request;
 use crate::value::{Step, Value as _};
 
@@ -28,7 +29,7 @@ const PATH_CACHE: usize = 8;
 const NO_PATH: u32 = u32::MAX;
 
 /// One request under one program.
-pub(super) struct Evaluator<'r, R: Request> {
+pub(crate) struct Evaluator<'r, R: Request> {
     pub(super) program: &'r Program,
     pub(super) request: &'r R,
     pub(super) scratch: &'r mut Scratch,
@@ -111,7 +112,7 @@ fn found<V>(step: Step<V>) -> Option<V> {
 }
 
 impl<'r, R: Request> Evaluator<'r, R> {
-    pub(super) fn new(
+    pub(crate) fn new(
         program: &'r Program,
         request: &'r R,
         scratch: &'r mut Scratch,
@@ -350,6 +351,19 @@ impl<R: Request> Around<R::Value> for Evaluator<'_, R> {
         self.work.facets()
     }
 
+    #[cold]
+    fn reading(&self, definition: u32) -> Result<Reading, Fault> {
+        let memory = self.request.memory().ok_or(Fault::NoState)?;
+        let request = (self.request, memory);
+        self.program.reading(definition, request, self.work)
+    }
+
+    #[cold]
+    fn drawn(&self, wanted: Wanted, value: &LeafValue<'_>) -> Result<bool, Fault> {
+        let memory = self.request.memory().ok_or(Fault::NoState)?;
+        memory.drawn(wanted, value, &self.work.steps)
+    }
+
     #[inline]
     fn referred(&self) -> &Referred<R::Value> {
         self.work.referred()
@@ -372,6 +386,14 @@ impl<R: Request> Env for Evaluator<'_, R> {
     #[inline]
     fn took(&mut self, fuel: u64) -> bool {
         self.work.steps.take(fuel).is_ok()
+    }
+
+    fn reading(&mut self, definition: u32) -> Result<Reading, Fault> {
+        Around::reading(self, definition)
+    }
+
+    fn drawn(&mut self, wanted: Wanted, value: &LeafValue<'_>) -> Result<bool, Fault> {
+        Around::drawn(self, wanted, value)
     }
 
     fn field(&mut self, field: Field, own: bool) -> Step<R::Value> {

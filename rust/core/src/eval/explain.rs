@@ -16,8 +16,12 @@ use crate::program::{
 };
 use crate::pyfn;
 use crate::pyfn::interp::answer::Answer;
-use crate::value::Step;
+use crate::value::memory::{LeafValue, Reading};
 use crate::value::request::Request;
+use crate::value::{Step, Value as _, View};
+
+/// Elements of a list whose origins are shown.
+const SHOWN_ORIGINS: usize = 8;
 
 /// A walk that takes no more steps than this decides as the optimised path does.
 const SURE: u64 = MAX_DECISION_STEPS / 16;
@@ -261,6 +265,46 @@ impl<R: Request> Clauses<'_, '_, R> {
         (result.unwrap_or((none, None)), children)
     }
 
+    /// The value of the definition that a clause reads, if it reads one and it has a value.
+    fn reading(&self, clause: u32) -> Option<Reading> {
+        let program = self.evaluator.program;
+        let definition = program.definition(program.clauses.get(clause as usize)?.path)?;
+        self.evaluator.reading(definition).ok()
+    }
+
+    /// The places that a value, or the elements of a list, came from.
+    fn origins(&self, value: &R::Value) -> Option<String> {
+        let memory = self.evaluator.request.memory()?;
+        let known = self.evaluator.program.memory();
+        let names = known.map_or(&[][..], |known| &known.names);
+        let name = |number: u32| names.get(number as usize).map_or("", AsRef::as_ref);
+        let items: Vec<R::Value> = match value.view() {
+            View::List => value.items().take(SHOWN_ORIGINS).collect(),
+            _ => vec![value.clone()],
+        };
+        let origins = items.iter().filter_map(|item| {
+            let view = item.view();
+            let found = memory.origins(&LeafValue::of(&view)?);
+            let found: Vec<String> = found
+                .iter()
+                .map(|origin| match origin.source {
+                    None => "the task".to_owned(),
+                    Some(number) => {
+                        let (tool, field) = (&origin.tool, &origin.field);
+                        format!("{}: `{field}` of {tool} {}", name(number), origin.key)
+                    }
+                })
+                .collect();
+            Some(if found.is_empty() {
+                "from no source".to_owned()
+            } else {
+                format!("from {}", found.join(", "))
+            })
+        });
+        let origins: Vec<String> = origins.collect();
+        (!origins.is_empty()).then(|| render::cut(&origins.join("; ")))
+    }
+
     fn leaf(&mut self, clause: u32) -> (Seen, ClauseTrace) {
         let index = self.leaves;
         self.leaves += 1;
@@ -276,14 +320,25 @@ impl<R: Request> Clauses<'_, '_, R> {
                     Truth::Absent if !self.permits => Truth::False,
                     truth => truth,
                 });
-                let value = match &step {
-                    Step::Found(value) => {
+                let value = match (&step, self.reading(clause)) {
+                    (_, Some(reading)) => Some(render::value(&reading)),
+                    (Step::Found(value), None) => {
                         if let Some(info) = program.clause(clause) {
-                            parsed = render::parsed((info.op, &info.operand), value);
+                            let clause_of = (info.op, &info.operand);
+                            parsed = render::parsed(clause_of, value).or_else(|| {
+                                let refs: Vec<_> = program
+                                    .references(clause, &info.operand)
+                                    .map(|path| self.evaluator.at(path))
+                                    .collect();
+                                render::places(clause_of, value, &mut refs.iter(), false)
+                            });
+                            if parsed.is_none() && info.operand.reads_sources() {
+                                parsed = self.origins(value);
+                            }
                         }
                         Some(render::value(value))
                     }
-                    Step::Absent | Step::Unreadable => None,
+                    (Step::Absent | Step::Unreadable, None) => None,
                 };
                 (seen, value)
             }

@@ -7,11 +7,13 @@
 use std::collections::HashMap;
 
 use super::render;
-use crate::lang::path::Field;
+use crate::error::Fault;
+use crate::lang::path::{Field, Head};
 use crate::program::{ConditionTrace, FunctionTrace, Program, ReadFrom, ReadTrace, TraceOutcome};
 use crate::pyfn::ast::{Code, Statement};
 use crate::pyfn::interp::env::{End, Env, LocalValue};
 use crate::pyfn::walk::statements;
+use crate::value::memory::{LeafValue, Reading, Wanted};
 use crate::value::{Step, Value};
 
 /// Values shown of one run of a function; conditions after that are listed without.
@@ -137,6 +139,24 @@ impl<W: Env> Env for Tracer<'_, W> {
             self.keep(ReadFrom::Path(known.head, keys), value);
         }
         self.env.step(path)
+    }
+
+    fn reading(&mut self, definition: u32) -> Result<Reading, Fault> {
+        let found = self.env.reading(definition);
+        if !self.open.is_empty() {
+            let names = self.program.memory().map_or(&[][..], |known| &known.names);
+            let name = names.get(definition as usize).cloned().unwrap_or_default();
+            let value = match &found {
+                Ok(reading) => Recorded::Text(render::value(reading)),
+                Err(_) => Recorded::Absent,
+            };
+            self.keep(ReadFrom::Path(Head::Run, vec![name]), value);
+        }
+        found
+    }
+
+    fn drawn(&mut self, wanted: Wanted, value: &LeafValue<'_>) -> Result<bool, Fault> {
+        self.env.drawn(wanted, value)
     }
 
     fn fuel_left(&self) -> u64 {

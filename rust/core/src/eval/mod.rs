@@ -4,10 +4,11 @@
 //! [`Program::explain`] walk the rules one by one and are what the tests compare it with.
 
 mod candidates;
-mod evaluator;
+pub(crate) mod evaluator;
 mod explain;
 mod fast_path;
 mod function_trace;
+pub(crate) mod memory;
 mod render;
 mod search;
 pub(crate) mod work;

@@ -2,9 +2,12 @@
 
 use crate::clause::operand::{Check, Operand};
 use crate::clause::ops::{Inside, Op, OperandType};
+use crate::clause::predicate::sound;
 use crate::facets::describe::describe;
 use crate::json::{write_float, write_string};
 use crate::lang::path::Head;
+use crate::text::{Haystack, Needle};
+use crate::value::compare::number;
 use crate::value::constant::{Const, HostConst};
 use crate::value::{Civil, Step, Value, View};
 
@@ -101,6 +104,124 @@ pub(super) fn parsed<V: Value>((op, operand): (Op, &Operand), value: &V) -> Opti
                 .collect();
             (!found.is_empty()).then(|| cut(&found.join("; ")))
         }
+        _ => None,
+    }
+}
+
+/// The values that operands refer to, in order.
+type Refs<'s, V> = std::slice::Iter<'s, Step<V>>;
+
+/// Where the values that a clause searches for occur: the value, or elements of it. `refs` are what its operand refers to,
+/// in order; `lower`: in lower case.
+pub(super) fn places<V: Value, W: Value>(
+    (op, operand): (Op, &Operand),
+    value: &W,
+    refs: &mut Refs<'_, V>,
+    lower: bool,
+) -> Option<String> {
+    match (op.operand, operand) {
+        (OperandType::Places, Operand::Places(all)) => {
+            let found: Vec<_> = all
+                .iter()
+                .map(|place| occurrence(place, value, refs, lower))
+                .collect();
+            let sound = found.into_iter().collect::<Option<Vec<_>>>()?;
+            let first = sound.iter().position(|(found, _)| *found);
+            let shown = match first {
+                Some(at) => sound.into_iter().nth(at).map(|(_, shown)| shown)?,
+                None => sound
+                    .into_iter()
+                    .map(|(_, shown)| shown)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            };
+            Some(cut(&shown))
+        }
+        (OperandType::Places, place) => {
+            occurrence(place, value, refs, lower).map(|(_, shown)| cut(&shown))
+        }
+        (_, Operand::Tests(checks) | Operand::Part(_, checks)) => {
+            let lower = lower || op.operand == OperandType::Tests(Inside::Text);
+            let below = refs.clone();
+            let mut inner = |value: &dyn Fn(&mut Refs<'_, V>, &Check) -> Option<String>| {
+                *refs = below.clone();
+                checks.iter().filter_map(|check| value(refs, check)).next()
+            };
+            match (op.operand, value.view()) {
+                (OperandType::Tests(Inside::Element), View::List) => {
+                    let found: Vec<String> = value
+                        .items()
+                        .take(PARSED)
+                        .filter_map(|item| {
+                            inner(&|refs, check| {
+                                places((check.op, &check.operand), &item, refs, lower)
+                            })
+                        })
+                        .collect();
+                    (!found.is_empty()).then(|| cut(&found.join("; ")))
+                }
+                (OperandType::Tests(Inside::Text) | OperandType::Group, _) => {
+                    inner(&|refs, check| places((check.op, &check.operand), value, refs, lower))
+                }
+                _ => None,
+            }
+        }
+        (_, Operand::Ref(..)) => {
+            refs.next();
+            None
+        }
+        (_, Operand::Const(_) | Operand::Places(_) | Operand::Sources(_)) => None,
+    }
+}
+
+/// True and the words around a value in one place, or false.
+fn occurrence<V: Value, W: Value>(
+    place: &Operand,
+    value: &W,
+    refs: &mut Refs<'_, V>,
+    lower: bool,
+) -> Option<(bool, String)> {
+    let view = sound(value.view()).ok()?;
+    let needle = match &view {
+        View::Str(text) => Needle::text(text, lower),
+        view => Needle::number(&number(view)?)?,
+    };
+    let search = |text: &str, name: String| {
+        let found = Haystack::new(text, lower)
+            .find(&needle)
+            .and_then(|range| text.get(range));
+        let mut out = Shown::default();
+        write_value(value, &mut out, 0);
+        match found {
+            Some(words) => {
+                out.push_str(" is in ");
+                out.push_str(&name);
+                out.push_str(": ");
+                write_text(words, &mut out);
+            }
+            None => {
+                out.push_str(" is not in ");
+                out.push_str(&name);
+            }
+        }
+        (found.is_some(), out.finish())
+    };
+    match place {
+        Operand::Const(Const::Str(text)) => Some(search(text, "the text".to_owned())),
+        Operand::Ref(head, keys) => match refs.next()? {
+            Step::Found(there) => match sound(there.view()) {
+                Ok(View::Str(text)) => {
+                    let mut name = head.as_str().to_owned();
+                    for key in keys {
+                        name.push('.');
+                        name.push_str(key);
+                    }
+                    Some(search(text, name))
+                }
+                _ => None,
+            },
+            Step::Absent | Step::Unreadable => None,
+        },
         _ => None,
     }
 }
@@ -250,6 +371,12 @@ fn write_operand(operand: &Operand, out: &mut Shown) {
             write_path(*head, keys, out);
             out.push('}');
         }
+        Operand::Sources(names) => {
+            write_row(out, ("[", "]"), names.iter(), |name, out| {
+                write_text(name, out)
+            });
+        }
+        Operand::Places(places) => write_row(out, ("[", "]"), places.iter(), write_operand),
         Operand::Tests(checks) | Operand::Part(_, checks) => {
             write_row(out, ("{", "}"), checks.iter(), |check, out| {
                 match &check.operand {

@@ -21,6 +21,10 @@ impl Parsed {
             return super::shell::to_json(script);
         }
         let whole = Part::Whole(self);
+        if let Self::Links(_) = self {
+            write_part(&whole, &mut out);
+            return out;
+        }
         out.push('{');
         if let Self::Path(path) = self {
             out.push_str("\"normal\": ");

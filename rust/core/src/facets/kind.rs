@@ -7,6 +7,8 @@ use super::Facet;
 pub enum Kind {
     /// Any value of a request.
     Plain,
+    /// An element of a list of a request, or a value below one.
+    Element,
     /// A text.
     Text,
     /// A bool.
@@ -41,8 +43,9 @@ pub enum Kind {
 
 impl Kind {
     /// Every type.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Plain,
+        Self::Element,
         Self::Text,
         Self::Bool,
         Self::Number,
@@ -65,6 +68,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "any",
+            Self::Element => "element",
             Self::Text => "text",
             Self::Bool => "bool",
             Self::Number => "number",
@@ -148,6 +152,7 @@ impl Kind {
                 ("is_read_only", Self::Bool),
             ],
             Self::Plain
+            | Self::Element
             | Self::Text
             | Self::Bool
             | Self::Number
@@ -162,7 +167,7 @@ impl Kind {
     #[must_use]
     pub fn at(self, path: &[Box<str>]) -> Option<Self> {
         path.iter().try_fold(self, |kind, name| match kind {
-            Self::Document => Some(Self::Document),
+            Self::Document | Self::Element => Some(kind),
             kind => {
                 let part = kind.parts().iter().find(|(known, _)| **known == **name);
                 part.map(|(_, kind)| *kind)
@@ -174,7 +179,7 @@ impl Kind {
     #[must_use]
     pub fn element(self) -> Option<Self> {
         match self {
-            Self::Plain => Some(Self::Plain),
+            Self::Plain | Self::Element => Some(Self::Element),
             Self::Document => Some(Self::Document),
             Self::Texts => Some(Self::Text),
             Self::Script => Some(Self::Command),
@@ -199,6 +204,7 @@ impl Kind {
         matches!(
             self,
             Self::Plain
+                | Self::Element
                 | Self::Text
                 | Self::Bool
                 | Self::Number
@@ -211,7 +217,10 @@ impl Kind {
     /// Returns true for a type with values that a facet can parse.
     #[must_use]
     pub fn is_text(self) -> bool {
-        matches!(self, Self::Plain | Self::Text | Self::Document)
+        matches!(
+            self,
+            Self::Plain | Self::Element | Self::Text | Self::Document
+        )
     }
 }
 
@@ -229,6 +238,7 @@ impl Facet {
             Self::Json => Kind::Document,
             Self::Shell => Kind::Script,
             Self::Sql => Kind::Statement,
+            Self::Links => Kind::Texts,
         }
     }
 }

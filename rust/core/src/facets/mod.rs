@@ -11,6 +11,7 @@ pub mod document;
 pub mod email;
 pub mod host;
 pub mod kind;
+pub mod links;
 pub mod path;
 pub mod semver;
 pub mod shell;
@@ -75,11 +76,13 @@ pub enum Facet {
     Shell,
     /// A statement of SQL.
     Sql,
+    /// The links in a text.
+    Links,
 }
 
 impl Facet {
     /// Every facet.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Url,
         Self::Ip,
         Self::Cidr,
@@ -89,6 +92,7 @@ impl Facet {
         Self::Json,
         Self::Shell,
         Self::Sql,
+        Self::Links,
     ];
 
     /// The facet that a policy calls `name`.
@@ -110,6 +114,7 @@ impl Facet {
             Self::Json => "json",
             Self::Shell => "shell",
             Self::Sql => "sql",
+            Self::Links => "links",
         }
     }
 
@@ -133,6 +138,7 @@ impl Facet {
             Self::Json => Parsed::Document(document::parse(text)?),
             Self::Shell => Parsed::Script(shell::parse(text)?),
             Self::Sql => Parsed::Statement(sql::parse(text)?),
+            Self::Links => Parsed::Links(links::parse(text)?),
         })
     }
 }

@@ -32,6 +32,8 @@ pub enum Parsed {
     Script(Script),
     /// Of `sql`.
     Statement(Statement),
+    /// Of `links`.
+    Links(Vec<String>),
 }
 
 /// A parsed value, or a part of one.
@@ -116,7 +118,7 @@ impl<'p> Part<'p> {
                 return Self::of_json(json.get(Key::unprepared(name)));
             }
             (Parsed::Statement(statement), name) => return Self::of_statement(statement, name),
-            (Parsed::Script(_), _) => return Step::Unreadable,
+            (Parsed::Script(_) | Parsed::Links(_), _) => return Step::Unreadable,
         })
     }
 
@@ -224,7 +226,7 @@ impl Value for Part<'_> {
                 Parsed::Path(path) => View::Str(&path.normal),
                 Parsed::Version(version) => View::Str(&version.key),
                 Parsed::Document(json) => json.view(),
-                Parsed::Script(_) => View::List,
+                Parsed::Script(_) | Parsed::Links(_) => View::List,
             },
             Self::Command(_) => View::Map,
             Self::Undecidable => View::Opaque,
@@ -243,6 +245,10 @@ impl Value for Part<'_> {
         }
     }
 
+    fn is_undecidable(&self) -> bool {
+        matches!(self, Self::Undecidable)
+    }
+
     fn get(&self, key: Key<'_>) -> Step<Self> {
         match self {
             Self::Whole(parsed) => Self::named(parsed, key.text),
@@ -255,6 +261,7 @@ impl Value for Part<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Texts(texts) | Self::Last(texts) => texts.len(),
+            Self::Whole(Parsed::Links(links)) => links.len(),
             Self::Keys(url) => url.query_keys().count(),
             Self::Split("") => 0,
             Self::Split(text) => text.split('/').count(),
@@ -274,6 +281,7 @@ impl Value for Part<'_> {
             Self::Whole(Parsed::Document(json)) => json.item(index).map(Self::Json),
             Self::Whole(Parsed::Script(script)) => script.command(index).map(Self::Command),
             Self::Json(json) => json.item(index).map(Self::Json),
+            Self::Whole(Parsed::Links(links)) => links.get(index).map(|link| Self::Text(link)),
             other => other.text_at(index).map(Self::Text),
         }
     }

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
 
 use super::constant::is_plain;
+use super::memory::Reads;
 use super::node::{CAPS, Decode, Map, bad, limit, list, syntax};
 use super::part::{self, RuleFields};
-use super::{IR_VERSION, Kind, LeafAt, PathOf, Policy, RuleAt, function, operand};
+use super::{IR_VERSION, Kind, LeafAt, PathOf, Policy, RuleAt, function, memory, operand};
 use crate::bytes::hash::Keyed;
 use crate::clause::flat_expr::{self, Connective};
 use crate::clause::operand::Operand;
@@ -64,19 +65,24 @@ pub fn decode_within(bytes: &[u8], caches: &CacheBudget) -> Decode<Policy> {
         .ok_or_else(|| bad("the policy is not a mapping"))?;
     header(root, &mut decoder, (bytes, caches))?;
     let root = Map::of(root.root(), "the policy")?.fields("the policy", &POLICY)?;
-    list(root.need(4)?, "`rules`")?;
+    list(root.need(RULES)?, "`rules`")?;
     decoder
         .map(|decoder| decoder.policy)
         .ok_or_else(|| bad("the policy has no header"))
 }
 
-const POLICY: [&str; 5] = [
+const POLICY: [&str; 6] = [
     "defaults",
     "ir_version",
     "language_version",
+    "memory",
     "profile",
     "rules",
 ];
+
+const MEMORY: usize = 3;
+const PROFILE: usize = 4;
+const RULES: usize = 5;
 
 /// The decoder of the rules, built from the fields before them when it is first needed.
 fn header<'d, 'a>(
@@ -96,7 +102,7 @@ fn header<'d, 'a>(
         }
         let root = root.fields("the policy", &POLICY)?;
         root.integer(2)?;
-        let profile = match root.text(3)? {
+        let profile = match root.text(PROFILE)? {
             "strict" => Profile::Strict,
             "lynx" => Profile::Lynx,
             other => return Err(bad(format!("`{other}` is not a profile"))),
@@ -107,7 +113,11 @@ fn header<'d, 'a>(
         {
             return Err(bad("a default cannot be `transform`"));
         }
-        *decoder = Some(Decoder::new(bytes, profile, defaults, caches));
+        let mut made = Decoder::new(bytes, profile, defaults, caches);
+        if let Some(item) = root.get(MEMORY) {
+            memory::decode(&mut made, item)?;
+        }
+        *decoder = Some(made);
     }
     decoder
         .as_mut()
@@ -132,7 +142,7 @@ fn defaults(node: Map<'_, '_>) -> Decode<Defaults> {
 }
 
 /// Returns the span of a mapping.
-fn span(item: Item<'_, '_>) -> Span {
+pub(super) fn span(item: Item<'_, '_>) -> Span {
     match item.node() {
         Node::Map { start, end, .. } => Span { start, end },
         _ => Span { start: 0, end: 0 },
@@ -141,9 +151,13 @@ fn span(item: Item<'_, '_>) -> Span {
 
 pub(super) struct Decoder<'a> {
     bytes: &'a [u8],
-    policy: Policy,
+    pub(super) policy: Policy,
     /// Canonical bytes of every leaf so far: equal leaves are one clause.
     leaves: HashMap<&'a [u8], u32, Keyed>,
+    /// What each leaf reads beside the call: see [`memory`].
+    reads: Vec<Reads>,
+    /// What the leaves of the expression may read beside the call.
+    pub(super) allowed: Reads,
     /// Paths by their hash. Two of one hash, if there ever are, are not found again, which does no harm.
     paths: HashMap<u64, u32, Keyed>,
     pattern_bytes: usize,
@@ -159,6 +173,9 @@ impl<'a> Decoder<'a> {
             policy: Policy {
                 profile,
                 defaults,
+                memory: None,
+                remembers: false,
+                names_task: false,
                 rules: Vec::new(),
                 words: Vec::new(),
                 leaves: Vec::new(),
@@ -168,6 +185,8 @@ impl<'a> Decoder<'a> {
                 caches: caches.clone(),
             },
             leaves: HashMap::default(),
+            reads: Vec::new(),
+            allowed: memory::RUN,
             paths: HashMap::default(),
             pattern_bytes: 0,
             pattern_cost: 0,
@@ -234,7 +253,7 @@ impl<'a> Decoder<'a> {
         Ok(Kind::Match(verdict, from, to))
     }
 
-    fn expr(&mut self, item: Item<'_, 'a>, depth: usize) -> Decode<()> {
+    pub(super) fn expr(&mut self, item: Item<'_, 'a>, depth: usize) -> Decode<()> {
         if depth > MAX_EXPR_DEPTH {
             return Err(limit(format!(
                 "an expression is deeper than {MAX_EXPR_DEPTH} levels"
@@ -277,6 +296,8 @@ impl<'a> Decoder<'a> {
             .get(span.start as usize..span.end as usize)
             .unwrap_or_default();
         if let Some(&known) = self.leaves.get(raw) {
+            let reads = self.reads.get(known as usize).copied().unwrap_or_default();
+            memory::check(reads, self.allowed)?;
             return Ok(known);
         }
         let fields = part::leaf_fields(node)?;
@@ -306,6 +327,15 @@ impl<'a> Decoder<'a> {
             }
             Profile::Lynx => {}
         }
+        let reads = memory::reads(head, decoded.as_ref());
+        memory::check(reads, self.allowed)?;
+        self.policy.remembers |= reads & memory::RUN != 0;
+        if let Some(operand) = &decoded {
+            operand.each_source(&mut |name| {
+                self.policy.names_task |= self.policy.source(name)?.task;
+                Ok(())
+            })?;
+        }
         let refs = self.policy.refs.len() as u32;
         match &decoded {
             None => self.pattern(op, operand.text(), dialect)?,
@@ -315,6 +345,7 @@ impl<'a> Decoder<'a> {
             u32::try_from(self.policy.leaves.len()).map_err(|_| limit("too many clauses"))?;
         self.policy.leaves.push(LeafAt { span, path, refs });
         self.leaves.insert(raw, index);
+        self.reads.push(reads);
         Ok(index)
     }
 
@@ -361,7 +392,11 @@ impl<'a> Decoder<'a> {
 
     fn new_path(&mut self, head: Head, keys: Vec<Box<str>>, hash: u64) -> Decode<u32> {
         if self.policy.profile == Profile::Strict {
-            check_strict_path(head, &keys)?;
+            if head == Head::Run {
+                self.policy.check_run(&keys)?;
+            } else {
+                check_strict_path(head, &keys)?;
+            }
         }
         let id = self.policy.paths.len() as u32;
         self.policy.paths.push(PathOf { head, keys });
@@ -373,11 +408,21 @@ impl<'a> Decoder<'a> {
     fn operand_of(&mut self, op: Op, operand: &Operand, dialect: Option<Dialect>) -> Decode<()> {
         match operand {
             Operand::Const(Const::Str(text)) => self.pattern(op, Some(text), dialect),
-            Operand::Const(_) => self.pattern(op, None, dialect),
+            Operand::Const(_) | Operand::Sources(_) => self.pattern(op, None, dialect),
             Operand::Ref(head, keys) => {
                 self.pattern(op, None, dialect)?;
                 let path = self.path_of(*head, keys.clone())?;
                 self.policy.refs.push(path);
+                Ok(())
+            }
+            Operand::Places(places) => {
+                self.pattern(op, None, dialect)?;
+                for place in places {
+                    if let Operand::Ref(head, keys) = place {
+                        let path = self.path_of(*head, keys.clone())?;
+                        self.policy.refs.push(path);
+                    }
+                }
                 Ok(())
             }
             Operand::Tests(checks) | Operand::Part(_, checks) => {
@@ -459,14 +504,14 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Reads the body of a function again, from the bytes of its rule. `paths`: those of the policy; `template`: the number of
-/// its first decision that is always the same.
+/// Reads the body of a function again, from the bytes of its rule. `paths`, `memory`: those of the policy; `template`: the
+/// number of its first decision that is always the same.
 ///
 /// # Errors
 /// They are no function rule.
 pub(crate) fn body(
     bytes: &[u8],
-    paths: Vec<PathOf>,
+    (paths, memory): (Vec<PathOf>, Option<Box<memory::Definitions>>),
     template: u32,
     caches: &CacheBudget,
 ) -> Decode<Box<[Statement]>> {
@@ -482,6 +527,7 @@ pub(crate) fn body(
         decoder.paths.insert(hash, id);
     }
     decoder.policy.paths = paths;
+    decoder.policy.memory = memory;
     let tape = Tape::parse(bytes, CAPS).map_err(|error| syntax(&error))?;
     function::written(&mut decoder, Map::of(tape.root(), "the rule")?).map(|(_, body)| body)
 }
@@ -504,7 +550,7 @@ fn is_plainly_sound(fields: &RuleFields<'_, '_>) -> Decode<bool> {
 
 fn check_strict_path(head: Head, path: &[Box<str>]) -> Decode<()> {
     match Field::resolve(head, path) {
-        Some((Field::Args | Field::Extra, _)) => Ok(()),
+        Some((Field::Args | Field::Extra | Field::Result | Field::Record, _)) => Ok(()),
         Some((_, taken)) if taken == path.len() => Ok(()),
         Some(_) | None => Err(bad(format!(
             "`{}.{}` is not a path",

@@ -9,6 +9,7 @@ use super::function_leaf::{
     attribute, comparison, exception, pattern, py_const, reached, step, template, types, unknown,
     word,
 };
+use super::function_memory::{argument_origin, run_value, wanted};
 use super::node::{Decode, Map, bad, limit, list, pair};
 use crate::json::tape::{Item, Node};
 use crate::limits::{MAX_CODE_DEPTH, MAX_CODE_NODES, MAX_SLOTS};
@@ -306,6 +307,9 @@ impl Reader<'_, '_> {
             "bind" => self.read_bind(map, below)?,
             "inline" => self.inline(map, below)?,
             "decide" => self.decide(map, below)?,
+            "run" => run_value(self.decoder, map)?,
+            "origin" => argument_origin(self.decoder, map)?,
+            "origin_of" => self.read_origin_of(map, below)?,
             other => return Err(bad(format!("`{other}` is not a kind of code"))),
         })
     }
@@ -314,7 +318,9 @@ impl Reader<'_, '_> {
     fn read_attr(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
         let fields = map.fields("`attr`", &["k", "name", "of"])?;
         let of = self.code(fields.need(2)?, below)?;
-        attribute(self.decoder, of, fields.text(1)?)
+        let name = fields.text(1)?;
+        self.decoder.policy.names_task |= name == "task";
+        attribute(self.decoder, of, name)
     }
 
     #[inline(never)]
@@ -584,6 +590,14 @@ impl Reader<'_, '_> {
             locals: locals.into(),
             body,
         })))
+    }
+
+    #[inline(never)]
+    fn read_origin_of(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        let fields = map.fields("`origin_of`", &["k", "lower", "of", "sources"])?;
+        let wanted = wanted(self.decoder, (fields.need(3)?, fields.need(1)?))?;
+        let of = self.code(fields.need(2)?, below)?;
+        Ok(Code::OriginOf(wanted, Box::new(of)))
     }
 
     #[inline(never)]

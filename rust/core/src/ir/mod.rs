@@ -7,6 +7,8 @@ mod constant;
 mod decode;
 mod function;
 mod function_leaf;
+mod function_memory;
+pub mod memory;
 mod node;
 mod operand;
 mod part;
@@ -20,6 +22,7 @@ use crate::regex::CacheBudget;
 use crate::source::Span;
 pub(crate) use decode::body;
 pub use decode::{decode, decode_within};
+use memory::Definitions;
 pub use part::{Leaf, RuleInfo, leaf, rule};
 
 /// The version of the format this crate reads.
@@ -33,6 +36,12 @@ pub struct Policy {
     pub profile: Profile,
     /// The outcomes when no rule decides.
     pub defaults: Defaults,
+    /// The definitions of memory, if there are any.
+    pub memory: Option<Box<Definitions>>,
+    /// True if a clause reads the state of a run.
+    pub remembers: bool,
+    /// True if `from`, `asked_with` or a function names the task.
+    pub names_task: bool,
     /// The rules, in evaluation order.
     pub rules: Vec<RuleAt>,
     /// The matches of all rules.

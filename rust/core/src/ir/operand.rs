@@ -18,7 +18,9 @@ pub(super) fn is_plainly_fit(op: Op, operand: Item<'_, '_>) -> bool {
     let text = |item: Item<'_, '_>| matches!(item.node(), Node::Text(..));
     match op.operand {
         OperandType::Any | OperandType::Scalar => is_plain(operand),
-        OperandType::Text | OperandType::Texts => is_plain(operand) && text(operand),
+        OperandType::Text | OperandType::Texts | OperandType::Places => {
+            is_plain(operand) && text(operand)
+        }
         OperandType::Scalars => plain_items(operand).is_some(),
         OperandType::SomeScalars => {
             plain_items(operand).is_some_and(|mut items| items.next().is_some())
@@ -31,7 +33,11 @@ pub(super) fn is_plainly_fit(op: Op, operand: Item<'_, '_>) -> bool {
             }
         }),
         OperandType::Bool => matches!(operand.node(), Node::Bool(_)),
-        OperandType::Tests(_) | OperandType::Facet(_) | OperandType::Part => false,
+        OperandType::Tests(_)
+        | OperandType::Facet(_)
+        | OperandType::Part
+        | OperandType::Sources
+        | OperandType::Group => false,
     }
 }
 
@@ -46,6 +52,9 @@ fn plain_items<'t, 'a>(item: Item<'t, 'a>) -> Option<Items<'t, 'a>> {
 /// Checks the operand of a leaf of the strict profile.
 pub(super) fn check(op: Op, operand: &Operand, head: Head, path: &[Box<str>]) -> Decode<()> {
     let is_time = matches!(Field::resolve(head, path), Some((Field::Timestamp, _)));
+    if op.operand == OperandType::Group {
+        return Err(bad(format!("`{}` is a test of an element", op.name)));
+    }
     operand_of(op, operand, (is_time, Kind::Plain))
 }
 
@@ -63,7 +72,27 @@ fn operand_of(op: Op, operand: &Operand, (is_time, kind): (bool, Kind)) -> Decod
                 test.inside >= Inside::Element
             })?
         }
-        (_, OperandType::Facet(_) | OperandType::Part) | (Operand::Part(..), _) => false,
+        (Operand::Sources(names), OperandType::Sources) => kind.is_tested() && !names.is_empty(),
+        (Operand::Tests(checks), OperandType::Group) => {
+            all_of(checks, Some(kind), |test| test.inside >= Inside::Element)?
+        }
+        (
+            _,
+            OperandType::Facet(_) | OperandType::Part | OperandType::Group | OperandType::Sources,
+        )
+        | (Operand::Part(..) | Operand::Sources(_), _) => false,
+        (Operand::Ref(..), OperandType::Places) => is_searched(kind),
+        (Operand::Places(places), OperandType::Places) => {
+            let fits = |place: &Operand| match place {
+                Operand::Const(text) => matches!(text, Const::Str(_)),
+                place => matches!(place, Operand::Ref(..)),
+            };
+            !places.is_empty() && places.iter().all(fits) && is_searched(kind)
+        }
+        (Operand::Places(_), _) => false,
+        (Operand::Const(text), OperandType::Places) => {
+            matches!(text, Const::Str(_)) && is_searched(kind)
+        }
         (Operand::Const(operand), _) => constant(op, operand, is_time) && is_of(op, operand, kind),
         (Operand::Ref(..), _) => op.relative.is_some() && kind.is_tested() && kind != Kind::Host,
         (Operand::Tests(checks), OperandType::Tests(derived)) => {
@@ -81,6 +110,14 @@ fn operand_of(op: Op, operand: &Operand, (is_time, kind): (bool, Kind)) -> Decod
     } else {
         Err(bad(format!("`{}` does not take this operand", op.name)))
     }
+}
+
+/// Returns true for a type of values that are searched for in texts.
+fn is_searched(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Plain | Kind::Element | Kind::Document | Kind::Text | Kind::Number | Kind::Host
+    )
 }
 
 /// Checks tests of a value of a kind; false without a kind, without tests, and for operators that do not test it.
@@ -135,7 +172,12 @@ fn constant(op: Op, operand: &Const, is_time: bool) -> bool {
             }
             _ => false,
         },
-        OperandType::Tests(_) | OperandType::Facet(_) | OperandType::Part => false,
+        OperandType::Places => matches!(operand, Const::Str(_)),
+        OperandType::Tests(_)
+        | OperandType::Facet(_)
+        | OperandType::Part
+        | OperandType::Sources
+        | OperandType::Group => false,
     }
 }
 

@@ -128,6 +128,20 @@ fn comparand_at(item: Item<'_, '_>, depth: usize) -> Decode<Operand> {
             let first = keys.next().unwrap_or_default();
             Ok(Operand::Ref(head_of(&first)?, keys.collect()))
         }
+        Some("sources") => list(body, "`sources`")?
+            .map(|item| string(item, "a name of a source").map(Into::into))
+            .collect::<Decode<_>>()
+            .map(Operand::Sources),
+        Some("places") => {
+            let place = |item| match comparand_at(item, depth)? {
+                place @ (Operand::Const(_) | Operand::Ref(..)) => Ok(place),
+                _ => Err(bad("a place is a text or a path")),
+            };
+            list(body, "`places`")?
+                .map(place)
+                .collect::<Decode<_>>()
+                .map(Operand::Places)
+        }
         Some("tests") if depth == MAX_TEST_DEPTH => Err(super::node::limit(format!(
             "tests are deeper than {MAX_TEST_DEPTH} levels"
         ))),
@@ -296,6 +310,9 @@ fn head_of(name: &str) -> Decode<Head> {
         "args" => Head::Args,
         "declared" => Head::Declared,
         "context" => Head::Context,
+        "run" => Head::Run,
+        "result" => Head::Result,
+        "record" => Head::Record,
         other => return Err(bad(format!("`{other}` is not a path head"))),
     })
 }

@@ -64,7 +64,7 @@ const DECLARED_FIELDS: [(Field, Kind); 7] = [
 
 const DECLARED: [&str; 7] = names(DECLARED_FIELDS, 0);
 
-const CONTEXT_FIELDS: [(Field, Kind); 7] = [
+const CONTEXT_FIELDS: [(Field, Kind); 8] = [
     (Field::PrincipalId, Kind::Object),
     (Field::Environment, Kind::Text),
     (Field::Workspace, Kind::Text),
@@ -72,9 +72,10 @@ const CONTEXT_FIELDS: [(Field, Kind); 7] = [
     (Field::StepSeq, Kind::Int),
     (Field::Timestamp, Kind::Text),
     (Field::Extra, Kind::Object),
+    (Field::Task, Kind::TextOrNull),
 ];
 
-const CONTEXT: [&str; 7] = names(CONTEXT_FIELDS, 0);
+const CONTEXT: [&str; 8] = names(CONTEXT_FIELDS, 0);
 
 const PRINCIPAL_FIELDS: [(Field, Kind); 3] = [
     (Field::PrincipalKind, Kind::Text),
@@ -107,7 +108,10 @@ fn default<'a>(field: Field) -> Json<'a> {
         | Field::Isolation
         | Field::PrincipalName
         | Field::Tool
-        | Field::Timestamp => Json::Null,
+        | Field::Timestamp
+        | Field::Task
+        | Field::Result
+        | Field::Record => Json::Null,
         Field::Effect => text("unsafe"),
         Field::Environment => text("dev"),
         Field::Workspace => text("."),
@@ -177,7 +181,7 @@ impl<'a> JsonRequest<'a> {
                 }
             }
         }
-        if let [_, _, _, _, _, Some(written), _] = context {
+        if let [_, _, _, _, _, Some(written), _, _] = context {
             let Json::Text(text) = written else {
                 return Err(bad("`context.timestamp` must be a string"));
             };
@@ -302,6 +306,11 @@ impl<'a> Request for JsonRequest<'a> {
             Field::Timestamp => {
                 return Step::Found(JsonValue::Timestamp(self.frame.timestamp));
             }
+            // A request without a task has no such path; null is no task.
+            Field::Task => match self.frame.values.get(field as usize) {
+                Some(Some(written @ Json::Text(_))) => written.clone(),
+                _ => return Step::Absent,
+            },
             field => match self.frame.values.get(field as usize) {
                 Some(Some(written)) => written.clone(),
                 _ => default(field),

@@ -11,6 +11,12 @@ pub enum Head {
     Declared,
     /// The place and time of the call.
     Context,
+    /// What the run has done, by the name of a definition.
+    Run,
+    /// The result of an earlier call; in definitions only.
+    Result,
+    /// A record of a result; in definitions only.
+    Record,
 }
 
 impl Head {
@@ -22,6 +28,9 @@ impl Head {
             Self::Args => "args",
             Self::Declared => "declared",
             Self::Context => "context",
+            Self::Run => "run",
+            Self::Result => "result",
+            Self::Record => "record",
         }
     }
 }
@@ -70,6 +79,9 @@ fields! {
     PrincipalId = Context ["principal", "id"],
     PrincipalName = Context ["principal", "name"],
     Extra = Context ["extra"],
+    Task = Context ["task"],
+    Result = Result [],
+    Record = Record [],
 }
 
 impl Field {

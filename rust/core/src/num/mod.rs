@@ -1,4 +1,5 @@
 //! Exact numbers: integers of any size, and their comparison with floats.
 
 pub mod bigint;
+pub(crate) mod exact;
 pub mod number;

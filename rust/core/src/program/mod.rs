@@ -14,6 +14,7 @@ pub use crate::clause::ops::Op;
 use crate::clause::predicate::Test;
 use crate::index::RuleIndex;
 pub use crate::ir::RuleInfo;
+use crate::ir::memory::{Definition, Definitions, FormulaNode};
 use crate::lang::path::{Head, Key, Keys, Path};
 pub use crate::lang::{Defaults, Profile, Verdict};
 use crate::pyfn::ast::Function;
@@ -117,6 +118,9 @@ pub struct Program {
     pub(crate) source: Source,
     pub(crate) profile: Profile,
     pub(crate) defaults: Defaults,
+    pub(crate) memory: Option<Box<Definitions>>,
+    pub(crate) remembers: bool,
+    pub(crate) reads_task: bool,
     pub(crate) rules: Vec<Rule>,
     /// The matches of all rules.
     pub(crate) words: Vec<Word>,
@@ -151,6 +155,45 @@ impl Program {
     #[must_use]
     pub fn defaults(&self) -> Defaults {
         self.defaults
+    }
+
+    /// Returns true if decisions read the state of a run.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        self.remembers
+    }
+
+    /// Returns true if decisions read the task of a run.
+    #[must_use]
+    pub fn reads_task(&self) -> bool {
+        self.reads_task
+    }
+
+    /// Returns true if the state of a run reads results of calls.
+    #[must_use]
+    pub fn reads_results(&self) -> bool {
+        let definitions = self.memory.iter().flat_map(|memory| &memory.items);
+        definitions.into_iter().any(|definition| match definition {
+            Definition::Source(_) => true,
+            Definition::Formula(nodes) => nodes
+                .iter()
+                .any(|node| matches!(node, FormulaNode::Result(_))),
+            Definition::Measure(_) => false,
+        })
+    }
+
+    /// The definitions of memory.
+    #[must_use]
+    pub fn memory(&self) -> Option<&Definitions> {
+        self.memory.as_deref()
+    }
+
+    /// The canonical bytes of the definitions; empty without any.
+    #[must_use]
+    pub fn memory_bytes(&self) -> &[u8] {
+        self.memory
+            .as_ref()
+            .map_or(&[], |memory| self.source.get(memory.span))
     }
 
     /// The number of rules, host rules included.
@@ -219,6 +262,20 @@ impl Program {
     pub(crate) fn reference(&self, clause: u32) -> Option<u32> {
         let clause = self.clauses.get(clause as usize)?;
         self.refs.get(clause.refs as usize).copied()
+    }
+
+    /// The paths that the operand of a clause refers to, in order.
+    pub(crate) fn references(&self, clause: u32, operand: &Operand) -> impl Iterator<Item = u32> {
+        let mut count = 0;
+        let counted = operand.each_ref(&mut |_, _| {
+            count += 1;
+            Ok::<(), std::convert::Infallible>(())
+        });
+        let from = match (self.clauses.get(clause as usize), counted) {
+            (Some(clause), Ok(())) => clause.refs as usize,
+            (None, _) => self.refs.len(),
+        };
+        self.refs.iter().skip(from).take(count).copied()
     }
 
     /// The key of a path.

@@ -10,6 +10,7 @@ use super::predicate::FastNode;
 use super::trigger::Trigger;
 use crate::lang::Verdict;
 use crate::lang::path::{Field, Head};
+use crate::value::memory::Wanted;
 
 /// A function that was written as a rule.
 #[derive(Debug)]
@@ -107,6 +108,12 @@ pub(crate) enum Code {
     Bind(u32, Box<Code>),
     Inline(Box<Inline>),
     Decide(Box<Decide>),
+    /// The value of a measure or a formula of the state of the run, by the number of its definition.
+    Run(u32),
+    /// True if the argument at a path came from one of some sources; a missing one came from none.
+    Origin(Wanted, u32),
+    /// The same of a value.
+    OriginOf(Wanted, Box<Code>),
 }
 
 /// A comprehension.
@@ -302,7 +309,7 @@ words! {
     /// Builtin functions.
     Builtin {
         Abs = "abs", All = "all", Any = "any", Bool = "bool", Dict = "dict", Enumerate = "enumerate", FacetPart = "facet_part", Float = "float",
-        Frozenset = "frozenset", Int = "int", Len = "len", List = "list", Max = "max", Min = "min", Range = "range",
+        Frozenset = "frozenset", Int = "int", Len = "len", List = "list", Max = "max", Min = "min", OccursIn = "occurs_in", Range = "range",
         Repr = "repr", Reversed = "reversed", Round = "round", Set = "set", Sorted = "sorted",
         SortedBy = "sorted_by", Str = "str", Sum = "sum",
         Tuple = "tuple", Zip = "zip",

@@ -10,6 +10,7 @@ pub(in crate::pyfn) mod comprehension;
 pub(crate) mod datetime;
 pub(crate) mod env;
 pub(crate) mod locals;
+mod memory;
 pub(crate) mod number;
 pub(crate) mod repr;
 pub(crate) mod search;
@@ -35,6 +36,7 @@ use answer::{Answer, Pending, answer};
 use compare::{compare, failure_on};
 use env::{End, Env};
 use locals::Locals;
+use memory::Haystacks;
 use search::Found;
 use sequence::{Cursor, Entries};
 use table::Table;
@@ -47,6 +49,7 @@ pub(crate) fn call<W: Env>(function: &Function, start: u32, env: &mut W) -> Answ
         env,
         locals: Locals::new(function.locals),
         budget: Budget::within(left),
+        haystacks: Haystacks::default(),
     };
     let mut at = start;
     let returned = loop {
@@ -82,6 +85,7 @@ pub(crate) fn walk<W: Env>(locals: usize, body: &[Statement], env: &mut W) -> An
         env,
         locals: Locals::new(locals),
         budget: Budget::within(left),
+        haystacks: Haystacks::default(),
     };
     let answered = match interp.run(body) {
         Ok(Flow::Return(value)) => answer(value, &mut interp.budget),
@@ -106,6 +110,7 @@ struct Interp<'m, 'p, W: Env> {
     env: &'m mut W,
     locals: Locals<'p, W::Value>,
     budget: Budget,
+    haystacks: Haystacks,
 }
 
 type Entry<'p, V> = (Val<'p, V>, Val<'p, V>);
@@ -386,6 +391,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
             Code::Item(node) => self.item(node),
             Code::Slice(node) => self.slice(node),
             Code::Call(Builtin::Len, args) if args.len() == 1 => self.length(args),
+            Code::Call(Builtin::OccursIn, args) => self.occurs_in(args),
             Code::Call(function, args) => self.builtin(*function, args),
             Code::IsInstance(of, types) => {
                 let of = self.eval(of)?;
@@ -426,6 +432,9 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
             }
             Code::Inline(node) => self.inline(node),
             Code::Decide(node) => self.decide(node),
+            Code::Run(definition) => self.run_value(*definition),
+            Code::Origin(wanted, path) => self.argument_origin(*wanted, *path),
+            Code::OriginOf(wanted, of) => self.origin(*wanted, of),
         }
     }
 
@@ -568,6 +577,8 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
                 Val::Seq(value) if field == Field::Scope && !value.is_host() => Val::Tup(value),
                 value => value,
             }),
+            // A context without a task has none.
+            Step::Absent if field == Field::Task => Ok(Val::None),
             Step::Absent => Err(Exception::ATTRIBUTE.into()),
             Step::Unreadable => Err(Failure::Fault(crate::error::ErrorCode::WrongType)),
         }

@@ -54,7 +54,7 @@ fn codes<'f>(items: impl IntoIterator<Item = &'f Code>, found: &mut Vec<&'f Stat
 
 fn code<'f>(node: &'f Code, found: &mut Vec<&'f Statement>) {
     match node {
-        Code::Const(_) | Code::Local(_) | Code::Object(_) => {}
+        Code::Const(_) | Code::Local(_) | Code::Object(_) | Code::Run(_) | Code::Origin(..) => {}
         // The code has the read step by step.
         Code::Path(_, of)
         | Code::Attribute(of, _)
@@ -62,6 +62,7 @@ fn code<'f>(node: &'f Code, found: &mut Vec<&'f Statement>) {
         | Code::Not(of)
         | Code::Unary(_, of)
         | Code::Bind(_, of)
+        | Code::OriginOf(_, of)
         | Code::Has(_, _, of) => code(of, found),
         Code::Item(node) => codes([&node.0, &node.1], found),
         Code::Slice(node) => {

@@ -8,8 +8,10 @@ pub(crate) mod class;
 pub mod compare;
 pub mod conformance;
 pub mod constant;
+pub mod memory;
 pub mod owned;
 pub mod request;
+pub mod stored;
 
 use crate::error::ErrorCode;
 use crate::lang::path::Key;
@@ -117,6 +119,10 @@ pub trait Value: Clone {
     }
     /// Returns true if this is an object of the host language, whose type only the host knows.
     fn is_host(&self) -> bool {
+        false
+    }
+    /// Returns true if this is a part of a text that the text does not decide.
+    fn is_undecidable(&self) -> bool {
         false
     }
     /// Returns the fields of a datetime, when this is one.

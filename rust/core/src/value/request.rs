@@ -1,6 +1,7 @@
 //! Borrowed requests: the evaluator's source of values, host decisions and transformed arguments.
 
 use super::constant::Const;
+use super::memory::Memory;
 use super::owned::OwnedValue;
 use super::{Step, Value, View};
 use crate::error::ErrorCode;
@@ -86,6 +87,12 @@ pub trait Request: Sized {
     fn lookup(&self, head: Head, keys: Keys<'_>) -> Result<Option<Self::Value>, ErrorCode> {
         let _ = (head, keys);
         Ok(None)
+    }
+
+    /// The state of the run that the request belongs to, if the decision has one.
+    #[inline]
+    fn memory(&self) -> Option<&dyn Memory> {
+        None
     }
 
     /// The answer of host rule `host` (its index among the host rules, in evaluation order), which is rule `rule`.

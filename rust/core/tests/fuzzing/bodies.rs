@@ -5,14 +5,18 @@
 
 use std::sync::OnceLock;
 
-use bobcat_core::facets::{shell, sql};
+use bobcat_core::chars::is_space;
+use bobcat_core::facets::{links, shell, sql};
 use bobcat_core::json::lines;
-use bobcat_core::json::value::JsonRequest;
-use bobcat_core::limits::{MAX_INT_BITS, MAX_PATTERN_CHARS, MAX_RULES};
+use bobcat_core::json::value::{JsonRequest, JsonValue};
+use bobcat_core::limits::{MAX_INT_BITS, MAX_LINKS, MAX_LINKS_BYTES, MAX_PATTERN_CHARS, MAX_RULES};
+use bobcat_core::memory::State;
 use bobcat_core::num::bigint::parse_decimal;
 use bobcat_core::program::{Program, Scratch};
 use bobcat_core::regex::{Dialect, MAX_COST, MatchSet, Pattern, PatternSet};
+use bobcat_core::text::{Haystack, Needle, occurs};
 use bobcat_core::value::Civil;
+use sha2::{Digest, Sha256};
 
 /// Patterns beyond this are not searched: the plain path would take the fuzzer's time.
 const SEARCHED_COST: usize = 20_000;
@@ -25,7 +29,7 @@ const FUNCTION: (&[u8], &[u8]) = (
 
 const VECTORS: &str = include_str!("../../../../tests/vectors/cases.jsonl");
 
-const REQUEST: &[u8] =
+pub(crate) const REQUEST: &[u8] =
     br#"{"tool":"shell","args":{"cmd":"rm -rf /","n":5,"s":["a"],"m":{"k":1.5}}}"#;
 
 /// IR bytes: rejected with a code, or a program that decides, the same with and without short cuts.
@@ -258,4 +262,103 @@ pub(crate) fn parse_sql(data: &[u8]) {
             assert!(found.at <= text.len() && !found.code.is_empty() && !found.detail.is_empty())
         }
     }
+}
+
+/// A value and a text, separated by NUL: the answer does not depend on white space around and between words, and a value
+/// with a letter that occurs is in the text.
+pub(crate) fn occurs_in(data: &[u8]) {
+    let Some((value, text)) = std::str::from_utf8(data)
+        .ok()
+        .and_then(|data| data.split_once('\0'))
+    else {
+        return;
+    };
+    for lower in [false, true] {
+        let found = occurs(value, text, lower);
+        let haystack = Haystack::new(text, lower);
+        assert_eq!(haystack.holds(&Needle::text(value, lower)), found);
+        let spaced = format!(" \n{}\t", text.replace(' ', " \t "));
+        assert_eq!(
+            occurs(&format!(" {value}\n"), &spaced, lower),
+            found,
+            "{value:?} in {text:?}"
+        );
+        if !found {
+            continue;
+        }
+        assert!(!value.chars().all(is_space));
+        let plain = |text: &str| text.replace(is_space, "");
+        if !lower && value.chars().any(|found| found.is_ascii_alphabetic()) {
+            assert!(plain(text).contains(&plain(value)), "{value:?} in {text:?}");
+        }
+    }
+}
+
+/// A text: undecidable with a code and a place, or links of it, each once, within the caps, the same again.
+pub(crate) fn find_links(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    match links::parse(text) {
+        Ok(found) => {
+            let mut seen = std::collections::HashSet::new();
+            for link in &found {
+                assert!(!link.is_empty() && text.contains(link.as_str()) && seen.insert(link));
+            }
+            assert!(found.len() <= MAX_LINKS);
+            assert!(found.iter().map(String::len).sum::<usize>() <= MAX_LINKS_BYTES);
+            assert_eq!(links::parse(text), Ok(found));
+        }
+        Err(found) => {
+            assert!(found.at <= text.len() && !found.code.is_empty() && !found.detail.is_empty());
+        }
+    }
+}
+
+/// A policy with a definition of every kind, and rules that read all of them.
+const REMEMBERING: &[u8] = include_bytes!("remembering.json");
+
+pub(crate) fn remembering() -> &'static Program {
+    static PROGRAM: OnceLock<Program> = OnceLock::new();
+    PROGRAM.get_or_init(|| Program::from_ir(REMEMBERING).expect("a policy"))
+}
+
+/// The snapshot of a state without its checksum: damaged, or a state that decides, goes on, and has a snapshot again.
+pub(crate) fn load_state(data: &[u8]) {
+    let program = remembering();
+    let fresh = State::new(program, None).dump();
+    // The magic, and the digest of the definitions: any other is refused at once.
+    let head = fresh.get(..40).unwrap_or_default();
+    let body = [head, data].concat();
+    let snapshot = [body.as_slice(), Sha256::digest(&body).as_slice()].concat();
+    let Ok(mut state) = State::load(program, &snapshot) else {
+        return;
+    };
+    let dumped = state.dump();
+    let again = State::load(program, &dumped).expect("a snapshot");
+    assert_eq!(again.dump(), dumped);
+    let mut scratch = Scratch::new();
+    let request = JsonRequest::parse(REQUEST).expect("a valid request");
+    let read = |state: &State| format!("{:?}", state.reader(program).values(program, &request));
+    assert_eq!(read(&state), read(&again));
+    state.call(program, &request, "fuzzed", &mut scratch);
+    let _ = state.result(
+        program,
+        "fuzzed",
+        (&JsonValue::Json(request.args().clone()), 0),
+        &mut scratch,
+    );
+    state.next_reply();
+    let _ = state.release(program, "fuzzed");
+    let dumped = state.dump();
+    assert_eq!(
+        State::load(program, &dumped).expect("a snapshot").dump(),
+        dumped
+    );
+}
+
+/// The part of the snapshot that [`load_state`] takes.
+pub(crate) fn snapshot_body(snapshot: &[u8]) -> &[u8] {
+    let end = snapshot.len().saturating_sub(32);
+    snapshot.get(40..end).unwrap_or_default()
 }

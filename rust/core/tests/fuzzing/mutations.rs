@@ -3,6 +3,10 @@
 use std::fs::{read, read_dir};
 use std::path::Path;
 
+use bobcat_core::json::value::{JsonRequest, JsonValue};
+use bobcat_core::memory::State;
+use bobcat_core::program::Scratch;
+
 use crate::{bodies, seeds};
 
 type Body = fn(&[u8]);
@@ -63,10 +67,13 @@ fn run(body: Body, seeds: &[Vec<u8>], rounds: u64) {
 /// Replays the findings of fuzzers, in `rust/fuzz/found`: a directory per target.
 #[test]
 fn nothing_that_was_found_is_broken_again() {
-    let targets: [(&str, Body); 9] = [
+    let targets: [(&str, Body); 12] = [
         ("decode_ir", bodies::decode_ir),
+        ("find_links", bodies::find_links),
         ("json_lines", bodies::json_lines),
         ("json_request", bodies::json_request),
+        ("load_state", bodies::load_state),
+        ("occurs_in", bodies::occurs_in),
         ("parse_pattern", bodies::parse_pattern),
         ("parse_shell", bodies::parse_shell),
         ("parse_sql", bodies::parse_sql),
@@ -227,4 +234,67 @@ fn statements_are_undecidable_with_a_place_or_decidable() {
             }
         }
     }
+}
+
+#[test]
+fn values_occur_in_texts_whatever_the_white_space() {
+    let seeds: Vec<Vec<u8>> = seeds::OCCURRENCES
+        .iter()
+        .map(|(value, text)| format!("{value}\0{text}").into_bytes())
+        .collect();
+    run(bodies::occurs_in, &seeds, 30_000);
+    for text in [
+        "1 ", "a,", "DE89 ", "((", "'", "x@a.b,", "1,000 ", "\u{e9}\n", "- ",
+    ] {
+        let long = text.repeat(200_000 / text.len());
+        bodies::occurs_in(format!("{text}\0{long}").as_bytes());
+        bodies::occurs_in(format!("{long}\0{long}").as_bytes());
+    }
+}
+
+#[test]
+fn links_are_parts_of_the_text() {
+    let seeds: Vec<Vec<u8>> = seeds::LINKED
+        .iter()
+        .map(|text| text.as_bytes().to_vec())
+        .collect();
+    run(bodies::find_links, &seeds, 30_000);
+    for text in [
+        "http://a.b/",
+        "](",
+        "href=\"",
+        "www.",
+        "a.b,",
+        "//",
+        "1.2.3.4 ",
+        "<a src=",
+    ] {
+        bodies::find_links(text.repeat(900_000 / text.len()).as_bytes());
+    }
+}
+
+#[test]
+fn snapshots_are_damaged_or_states() {
+    let program = bodies::remembering();
+    let mut seeds: Vec<Vec<u8>> = Vec::new();
+    for task in [None, Some("list the files of ann, 5 of them")] {
+        let mut state = State::new(program, task);
+        let mut scratch = Scratch::new();
+        for number in 0..9_usize {
+            let request = JsonRequest::parse(bodies::REQUEST).expect("a valid request");
+            let value = JsonValue::Json(request.args().clone());
+            let key = number.to_string();
+            state.call(program, &request, &key, &mut scratch);
+            let at = number as i64 * 1_000_000;
+            let done = match number % 3 {
+                0 => state.result(program, &key, (&value, at), &mut scratch),
+                1 => state.failed(program, &key),
+                _ => Ok(()),
+            };
+            done.expect("a known call");
+            state.next_reply();
+            seeds.push(bodies::snapshot_body(&state.dump()).to_vec());
+        }
+    }
+    run(bodies::load_state, &seeds, 30_000);
 }

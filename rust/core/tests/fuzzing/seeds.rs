@@ -87,3 +87,41 @@ pub(crate) const STATEMENTS: [&str; 14] = [
     "DROP TABLE IF EXISTS a, b.c; ",
     "SELECT \"a\", * INTO t FROM \"b\".\"c\" WINDOW w AS (ORDER BY x) FETCH FIRST 5 ROWS ONLY",
 ];
+
+pub(crate) const OCCURRENCES: [(&str, &str); 12] = [
+    ("Bob", "Ask Bob, \"Ann Lee\" and Bob's friend."),
+    ("Ann  Lee", "Ann\nLee (ann@x.example)"),
+    (
+        "www.our-company.co",
+        "see www.our-company.co. or www.our-company.com",
+    ),
+    (
+        "bob@example.com",
+        "<bob@example.com>,a@x.example,b@x.example",
+    ),
+    (
+        "https://a.example/x",
+        "[x](https://a.example/x) https://a.example/x?y=1",
+    ),
+    ("1000", "$1,000 1000.00 1.000,00 21000 1 000 1000%"),
+    ("-12.50", "-12.5 EUR, -12.500 12,50"),
+    ("DE89370400440532013000", "to DE89 3704 0044 0532 0130 00!"),
+    (
+        "report.pdf",
+        "open report.pdf... dir/report.pdf old-report.pdf",
+    ),
+    ("10:30", "at 10:30, 10:30:15"),
+    ("general", "#general mailto:a@x.example 'x' ((y))"),
+    ("\u{212a}", "k \u{212a} \u{e9}\u{301} \u{1f600}"),
+];
+
+pub(crate) const LINKED: [&str; 8] = [
+    "see https://a.example/x?y=1#z, http:b.example and //c.example/d.",
+    "[text](http://a.example/x_(y)) [n]: /rel <https://b.example> ![i](data:image/png;base64,xx)",
+    "<a href='https://a.example'>x</a> <img src=//b.example/i.png srcset=\"c.png 2x\"> url(d.example)",
+    "www.a.example, b.example/c report.pdf a.b.co 127.0.0.1:80 [::1] a@b.example javascript:alert(1)",
+    "https://a.example/?u=https://b.example/%2e%2e/ftp://c.example",
+    "HTTP://A.EXAMPLE\thttps://\u{e9}.example/\u{1f600} xn--bcher-kva.example",
+    "http://a.example:80:90/@x https://u:p@h.example;x",
+    "(https://a.example). \"https://b.example\"; 'https://c.example'!",
+];

@@ -21,6 +21,7 @@ operators! {
     "json" OperandType::Facet(Facet::Json), Element, None, None, Prepare::Facet(Facet::Json);
     "shell" OperandType::Facet(Facet::Shell), Element, None, None, Prepare::Facet(Facet::Shell);
     "sql" OperandType::Facet(Facet::Sql), Element, None, None, Prepare::Facet(Facet::Sql);
+    "links" OperandType::Facet(Facet::Links), Element, None, None, Prepare::Facet(Facet::Links);
     "part" OperandType::Part, Element, None, None, Prepare::Part;
     "within" OperandType::Texts, Element, None, None, Prepare::Within;
 }

@@ -8,12 +8,15 @@ pub mod affix;
 pub mod containment;
 pub mod equality;
 pub mod facet;
+pub mod group;
 pub mod membership;
 pub mod nesting;
+pub mod occurrence;
 pub mod ordering;
 pub(crate) mod parts;
 pub mod pattern;
 pub mod presence;
+pub mod provenance;
 pub mod reference;
 
 use std::fmt;
@@ -29,12 +32,13 @@ use crate::value::class::Classes;
 use crate::value::{Value, View};
 use affix::End;
 use containment::Needle;
+use group::Connective;
 use nesting::Derived;
 use parts::PartKey;
 use reference::Relative;
 
 /// The families, frequent ones first: names are looked up in this order.
-const FAMILIES: [&[Operator]; 9] = [
+const FAMILIES: [&[Operator]; 12] = [
     equality::OPERATORS,
     membership::OPERATORS,
     pattern::OPERATORS,
@@ -44,6 +48,9 @@ const FAMILIES: [&[Operator]; 9] = [
     presence::OPERATORS,
     nesting::OPERATORS,
     facet::OPERATORS,
+    provenance::OPERATORS,
+    occurrence::OPERATORS,
+    group::OPERATORS,
 ];
 
 /// One operator.
@@ -127,6 +134,12 @@ pub enum OperandType {
     Facet(Facet),
     /// Names of parts, and tests of the last one.
     Part,
+    /// Names of sources.
+    Sources,
+    /// A text, a path, or several of them.
+    Places,
+    /// Tests of the value itself; inside of other tests only.
+    Group,
 }
 
 /// The derived values that an operator can test, each kind including those before it.
@@ -154,8 +167,14 @@ pub(crate) enum Prepare {
     Facet(Facet),
     /// From tests of a part.
     Part,
+    /// From texts and paths.
+    Places,
+    /// From tests of the same value.
+    Group(Connective),
     /// From ranges, by the kind of the value.
     Within,
+    /// From names of sources.
+    Sources,
 }
 
 /// A prepared comparison with a constant: the properties that compilation and evaluation need.

@@ -1,6 +1,8 @@
 //! `length`, `byte_length`, `lower`, `any`, `all`, `none`, `first`: tests of something made from the value.
 
-use super::reference::{Relative, refer};
+use super::group::Connective;
+use super::occurrence::Occurrence;
+use super::reference::{Relative, refer, refer_run};
 use super::{Facts, IndexKey, Inside, OperandType, Operator, Prepare, operators};
 use crate::budget::{Pace, Steps};
 use crate::chars;
@@ -10,6 +12,7 @@ use crate::error::Fault;
 use crate::facets::{Facet, Part};
 use crate::lang::path::Key;
 use crate::value::class::Classes;
+use crate::value::memory::{LeafValue, Wanted};
 use crate::value::{Step, Value, View};
 
 operators! {
@@ -54,6 +57,10 @@ pub enum Derived {
     Facet(Facet, Vec<Test>),
     /// Of a part, by the names that lead to it.
     Part(Vec<Box<str>>, Vec<Test>),
+    /// Of the value itself.
+    Group(Connective, Vec<Test>),
+    /// Occurrence in other texts.
+    Occurs(Occurrence),
     /// A comparison with the value at another path.
     Ref {
         /// The comparison.
@@ -63,6 +70,12 @@ pub enum Derived {
         /// True if the comparison runs once for every element of a list.
         each: bool,
     },
+    /// Tests of a definition of the state of the run, whatever is at the path.
+    Run(u32, Vec<Test>),
+    /// A comparison with a definition of the state of the run.
+    RunRef(Relative, u32),
+    /// The value came from one of some sources.
+    From(Wanted),
 }
 
 impl Derived {
@@ -71,7 +84,9 @@ impl Derived {
             Self::Ref { .. } | Self::Length(_) | Self::ByteLength(_) | Self::Part(..) => 4,
             Self::Elements(Each::First, _) => 6,
             Self::Facet(..) => 30,
-            Self::Lower(_) | Self::Elements(..) => 20,
+            Self::Group(..) => 10,
+            Self::Lower(_) | Self::Elements(..) | Self::RunRef(..) => 20,
+            Self::Run(..) | Self::From(_) | Self::Occurs(_) => 40,
         };
         Facts {
             cost,
@@ -97,8 +112,26 @@ impl Derived {
             | Self::ByteLength(tests)
             | Self::Lower(tests)
             | Self::Elements(_, tests)
-            | Self::Facet(_, tests) => absent(tests),
-            Self::Ref { .. } | Self::Part(..) => true,
+            | Self::Facet(_, tests)
+            | Self::Group(_, tests) => absent(tests),
+            Self::Occurs(occurrence) => occurrence.refers(),
+            Self::Ref { .. } | Self::Part(..) | Self::Run(..) | Self::RunRef(..) => true,
+            Self::From(_) => false,
+        }
+    }
+
+    /// Evaluates tests of the state of the run, which has nothing at its path; absent for any other test.
+    #[cold]
+    pub(crate) fn evaluate_run<V: Value>(&self, around: &impl Around<V>) -> Truth {
+        let Self::Run(definition, tests) = self else {
+            return Truth::Absent;
+        };
+        match around.reading(*definition) {
+            Ok(reading) => {
+                let step = Step::Found(reading);
+                every(tests, |test| evaluate_within(test, &step, around))
+            }
+            Err(fault) => Truth::Error(fault),
         }
     }
 
@@ -126,7 +159,14 @@ impl Derived {
                         return Truth::Error(fault);
                     }
                     let lower = chars::lower(text);
-                    every(tests, |test| scalar(test, &Scalar::Text(&lower), around))
+                    every(tests, |test| match test {
+                        Test::Derived(derived) => match derived.as_ref() {
+                            // Signs of another meaning have the same lower case: the text itself is searched for.
+                            Self::Occurs(occurrence) => occurrence.evaluate(&view, true, around),
+                            _ => scalar(test, &Scalar::Text(&lower), around),
+                        },
+                        _ => scalar(test, &Scalar::Text(&lower), around),
+                    })
                 }
                 _ => Truth::Error(Fault::WrongType),
             },
@@ -150,20 +190,35 @@ impl Derived {
             },
             Self::Part(path, tests) => {
                 let step = walk(value, path);
-                // A request has no such value here: only a part that its text does not decide looks like this.
                 if let Step::Found(part) = &step
-                    && matches!(part.view(), View::Opaque)
+                    && part.is_undecidable()
                 {
                     return Truth::Error(Fault::Undecidable);
                 }
                 every(tests, |test| evaluate_within(test, &step, around))
             }
+            Self::Group(connective, tests) => {
+                group(*connective, tests, |test| any_test(test, value, around))
+            }
+            Self::Occurs(occurrence) => occurrence.evaluate(&view, false, around),
             Self::Ref {
                 relative,
                 path,
                 each,
             } => refer((*relative, *path, *each), value, around),
+            Self::RunRef(relative, definition) => refer_run(*relative, *definition, value, around),
+            Self::From(wanted) => drawn(*wanted, &view, around),
+            Self::Run(..) => Truth::Error(Fault::WrongType),
         }
+    }
+}
+
+/// Looks a text or a number up in the sources.
+fn drawn<V: Value>(wanted: Wanted, view: &View<'_>, around: &impl Around<V>) -> Truth {
+    match LeafValue::of(view) {
+        Some(LeafValue::Text("")) => Truth::False,
+        Some(value) => around.drawn(wanted, &value).into(),
+        None => Truth::Error(Fault::WrongType),
     }
 }
 
@@ -225,12 +280,22 @@ fn scalar<V: Value>(test: &Test, value: &Scalar<'_>, around: &impl Around<V>) ->
                 path,
                 each,
             } => refer((*relative, *path, *each), value, around),
-            Derived::Length(_)
+            Derived::RunRef(relative, definition) => {
+                refer_run(*relative, *definition, value, around)
+            }
+            Derived::From(wanted) => {
+                let lower = matches!(value, Scalar::Text(_));
+                drawn(Wanted { lower, ..*wanted }, &value.view(), around)
+            }
+            Derived::Run(..)
+            | Derived::Length(_)
             | Derived::ByteLength(_)
             | Derived::Lower(_)
             | Derived::Elements(..)
             | Derived::Facet(..)
-            | Derived::Part(..) => Truth::Error(Fault::WrongType),
+            | Derived::Part(..)
+            | Derived::Group(..)
+            | Derived::Occurs(_) => Truth::Error(Fault::WrongType),
         },
         test => eval_value(test, value, around.steps()).into(),
     }
@@ -246,6 +311,19 @@ fn every(tests: &[Test], mut evaluate: impl FnMut(&Test) -> Truth) -> Truth {
         }
     }
     result
+}
+
+/// The connective of tests.
+fn group(
+    connective: Connective,
+    tests: &[Test],
+    mut evaluate: impl FnMut(&Test) -> Truth,
+) -> Truth {
+    match connective {
+        Connective::All => every(tests, evaluate),
+        Connective::Not => every(tests, evaluate).negated(),
+        Connective::Any => every(tests, |test| evaluate(test).negated()).negated(),
+    }
 }
 
 fn elements<V: Value, W: Value>(

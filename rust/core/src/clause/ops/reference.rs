@@ -58,6 +58,20 @@ pub(super) fn refer<V: Value, W: Value>(
     })
 }
 
+/// Compares a value that is there with a definition of the state of the run.
+pub(super) fn refer_run<V: Value, W: Value>(
+    relative: Relative,
+    definition: u32,
+    left: &W,
+    around: &impl Around<V>,
+) -> Truth {
+    let right = match around.reading(definition) {
+        Ok(reading) => reading,
+        Err(fault) => return Truth::Error(fault),
+    };
+    related(relative, left, &right, around.steps()).into()
+}
+
 fn relate<V: Value>(right: &Step<V>, evaluate: impl FnOnce(&V) -> Result<bool, Fault>) -> Truth {
     match right {
         Step::Absent => Truth::Absent,

@@ -78,7 +78,14 @@ pub(super) fn of(command: &Command<'_>) -> Effects {
     } else {
         match launch::launcher(name) {
             Some(launcher) if launcher.has_effects => launcher.effects,
-            Some(launcher) => pack::effects(command).unwrap_or(launcher.effects),
+            Some(launcher) => {
+                let known = pack::effects(command).unwrap_or(launcher.effects);
+                if launcher.kind == launch::Kind::Awk {
+                    known.and(launch::effects_of_awk(command))
+                } else {
+                    known
+                }
+            }
             None => pack::effects(command).unwrap_or(Effects::UNKNOWN),
         }
     };

@@ -2,7 +2,9 @@
 //!
 //! `NAME VERB: EFFECTS|verbs [operands:EFFECTS] [alias] | OPTIONS`. An option is written as in [`super::table`], with its effects
 //! behind a colon: `-o=:write`. `*` stands for all other options; without it, an option that is not listed is `unknown`.
-//! `alias` gives all names of a row the verbs of the first. `@GROUP` includes the options of an entry of that name.
+//! `alias` gives all names of a row the verbs of the first. `@GROUP` includes the options of an entry of that name. `bare:EFFECTS` are
+//! those without a verb, `second:EFFECTS` those of a second operand. `old-style` programs take options without a dash first. A row
+//! `NAME OPTION` stands for calls with that option: `git config --get`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
@@ -74,7 +76,15 @@ struct Entry {
     name: &'static str,
     effects: Effects,
     operands: Effects,
+    /// Effects of the second operand and of further ones.
+    second: Effects,
+    /// Effects without a verb.
+    bare: Effects,
     has_verbs: bool,
+    /// The first word may be options without a dash.
+    old_style: bool,
+    /// Options that have a row of their own.
+    modes: Vec<&'static str>,
     /// Some verbs have a row of their own.
     has_rows: bool,
     flags: Flags,
@@ -96,12 +106,18 @@ fn table() -> &'static HashMap<&'static str, Entry> {
                 }
             }
         }
-        let above: HashSet<&str> = table
+        let below: Vec<(&str, &str)> = table
             .keys()
-            .filter_map(|name| Some(name.rsplit_once(' ')?.0))
+            .filter_map(|name| name.rsplit_once(' '))
             .collect();
+        let verbs = below.iter().filter(|(_, verb)| !verb.starts_with('-'));
+        let above: HashSet<&str> = verbs.map(|(name, _)| *name).collect();
         for entry in table.values_mut() {
             entry.has_rows = above.contains(entry.name);
+            let own = below
+                .iter()
+                .filter(|(name, verb)| *name == entry.name && verb.starts_with('-'));
+            entry.modes = own.map(|(_, option)| *option).collect();
         }
         table
     })
@@ -128,15 +144,20 @@ fn included(flags: &[&'static str], rows: &[Row]) -> Vec<&'static str> {
 fn entry(name: &'static str, settings: &[&'static str], flags: &[&'static str]) -> Entry {
     let split = |spec: &&'static str| spec.split_once(':').unwrap_or((spec, "read"));
     let stated = settings.first().copied().unwrap_or_default();
-    let operands = settings
-        .iter()
-        .find_map(|word| word.strip_prefix("operands:"));
+    let setting = |name: &str| {
+        let stated = settings.iter().find_map(|word| word.strip_prefix(name));
+        stated.map_or(Effects::READ, Effects::from_names)
+    };
     let specs: Vec<&'static str> = flags.iter().map(|spec| split(spec).0).collect();
     Entry {
         name,
         effects: Effects::from_names(stated),
-        operands: operands.map_or(Effects::READ, Effects::from_names),
+        operands: setting("operands:"),
+        second: setting("second:"),
+        bare: setting("bare:"),
         has_verbs: stated == "verbs",
+        old_style: settings.contains(&"old-style"),
+        modes: Vec::new(),
         has_rows: false,
         any: specs.contains(&"*"),
         flags: Flags::new(&specs),
@@ -156,11 +177,12 @@ pub(super) fn effects(command: &Command<'_>) -> Option<Effects> {
         let mut options = Effects::READ;
         let Some(verb) = entry.first_operand(&words, &mut options) else {
             // Without a verb programs show their help, or do what their own row says.
-            found = if command.is_open() {
-                found.and(Effects::UNKNOWN)
-            } else {
-                found
-            };
+            if command.is_open() {
+                found = found.and(Effects::UNKNOWN);
+            }
+            if entry.mode(&words).is_none() {
+                found = found.and(entry.bare);
+            }
             break;
         };
         let word = words.get(verb)?;
@@ -179,15 +201,49 @@ pub(super) fn effects(command: &Command<'_>) -> Option<Effects> {
         entry = next;
         words.drain(..=verb);
     }
+    if let Some((option, row)) = entry.mode(&words) {
+        entry = row;
+        words.remove(option);
+    }
     if entry.has_verbs {
         let mut options = Effects::READ;
-        entry.first_operand(&words, &mut options);
+        if entry.first_operand(&words, &mut options).is_some() {
+            options = options.and(Effects::UNKNOWN);
+        }
         return Some(found.and(options));
     }
     Some(found.and(entry.of_words(&words, command.is_open())))
 }
 
 impl Entry {
+    /// The index and the row of the first option that has one, with only known options without a value in front of it.
+    fn mode(&self, words: &[Word<'_>]) -> Option<(usize, &'static Self)> {
+        let is_own = |word: &Word<'_>| word.is_literal() && self.modes.contains(&word.text());
+        let is_plain =
+            |word: &Word<'_>| matches!(self.flag(word.text()), Some((_, Takes::Nothing)));
+        let at = words
+            .iter()
+            .position(|word| is_own(word) || !is_plain(word))?;
+        let option = words.get(at).filter(|word| is_own(word))?;
+        let row = table().get(format!("{} {}", self.name, option.text()).as_str())?;
+        Some((at, row))
+    }
+
+    /// The effects of `tar xzf`: letters without a dash, and the number of words that are their values.
+    fn old_style(&self, letters: &str) -> (Effects, usize) {
+        let (mut found, mut values) = (Effects::READ, 0);
+        for letter in letters.chars() {
+            let mut name = String::from("-");
+            name.push(letter);
+            let (effects, takes) = self
+                .flag(&name)
+                .unwrap_or((Effects::UNKNOWN, Takes::Nothing));
+            found = found.and(effects);
+            values += usize::from(takes.wants_value());
+        }
+        (found, values)
+    }
+
     /// The index of the verb behind the options in front of it.
     fn first_operand(&self, words: &[Word<'_>], found: &mut Effects) -> Option<usize> {
         let mut at = 0;
@@ -211,27 +267,41 @@ impl Entry {
             Effects::READ
         };
         if is_open {
-            found = found.and(uncertain).and(self.operands);
+            found = found.and(uncertain).and(self.operands).and(self.second);
         }
-        let mut at = 0;
+        let (mut at, mut operands, mut ended) = (0, 0, false);
+        if let Some(first) = words
+            .first()
+            .filter(|first| self.old_style && !first.text().starts_with('-'))
+        {
+            let (effects, values) = self.old_style(first.text());
+            found = found.and(effects);
+            at = 1 + values;
+        }
         while let Some(word) = words.get(at) {
             at += 1;
-            if word.text() == "--" {
-                let operands = if at < words.len() {
-                    self.operands
-                } else {
+            let text = word.text();
+            if text == "--" && !ended {
+                ended = true;
+            } else if word.is_wild() {
+                found = found.and(uncertain).and(self.operands).and(self.second);
+            } else if ended || !text.starts_with(['-', '+']) || text.len() == 1 {
+                operands += 1;
+                found = found.and(self.operands);
+                if operands > 1 {
+                    found = found.and(self.second);
+                }
+            } else if text.starts_with('+') {
+                // The format of `date`, the line of `tail`: no program has options of this form that do more.
+                found = found.and(if self.any {
                     Effects::READ
-                };
-                return found.and(operands);
-            }
-            if word.is_wild() {
-                found = found.and(uncertain).and(self.operands);
-            } else if word.text().starts_with(['-', '+']) && word.text().len() > 1 {
+                } else {
+                    Effects::UNKNOWN
+                });
+            } else {
                 let (effects, takes_next) = self.option(word);
                 found = found.and(effects);
                 at += usize::from(takes_next);
-            } else {
-                found = found.and(self.operands);
             }
         }
         found

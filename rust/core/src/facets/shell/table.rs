@@ -37,6 +37,8 @@ pub(super) enum Takes {
     Noted,
     /// `-x=WORD`: this value and no other.
     Only(&'static str),
+    /// `-x=!CHARS`: a value without these characters.
+    Without(&'static str),
 }
 
 impl Takes {
@@ -58,10 +60,10 @@ impl Flags {
     /// Reads the notation of one option.
     pub(super) fn flag(spec: &'static str) -> (&'static str, Takes) {
         if let Some((name, only)) = spec.split_once('=') {
-            let takes = if only.is_empty() {
-                Takes::Value
-            } else {
-                Takes::Only(only)
+            let takes = match only.strip_prefix('!') {
+                Some(characters) => Takes::Without(characters),
+                None if only.is_empty() => Takes::Value,
+                None => Takes::Only(only),
             };
             return (name, takes);
         }

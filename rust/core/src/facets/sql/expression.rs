@@ -22,7 +22,8 @@ impl Parser<'_> {
     pub(super) fn expression(&mut self, stops: Stops) -> Step {
         while let Some(of) = self.peek() {
             match of {
-                Type::Close => return Ok(()),
+                Type::Close | Type::EndBracket => return Ok(()),
+                Type::Bracket => self.subscript()?,
                 Type::Comma if stops.tables => return Ok(()),
                 Type::Comma | Type::Text | Type::Number | Type::Parameter | Type::Operator => {
                     self.next()
@@ -199,6 +200,19 @@ impl Parser<'_> {
         })
     }
 
+    /// A subscript, or the elements of an array. To SQLite it is a name, which would be that of a function in front of a parenthesis.
+    fn subscript(&mut self) -> Step {
+        self.deeper(|parser| {
+            parser.next();
+            parser.expression(Stops::default())?;
+            parser.expect_type(Type::EndBracket, "]")
+        })?;
+        match self.peek() {
+            Some(Type::Open | Type::Dot) => self.unknown(),
+            _ => Ok(()),
+        }
+    }
+
     /// A closing parenthesis, without a field of the value behind it: PostgreSQL can call a function there.
     fn closed(&mut self) -> Step {
         self.expect_type(Type::Close, ")")?;
@@ -225,6 +239,10 @@ impl Parser<'_> {
         }
         while words::goes_on_with_type(self.word()) {
             self.next();
+        }
+        while self.accept_type(Type::Bracket) {
+            self.accept_type(Type::Number);
+            self.expect_type(Type::EndBracket, "]")?;
         }
         if self.peek() == Some(Type::Open) && self.peek_at(1) == Some(Type::Number) {
             self.next();

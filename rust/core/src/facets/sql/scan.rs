@@ -19,6 +19,10 @@ pub(super) enum Type {
     Open,
     /// `)`.
     Close,
+    /// `[` of a subscript or an array.
+    Bracket,
+    /// `]`.
+    EndBracket,
     /// `,`.
     Comma,
     /// `.`.
@@ -44,6 +48,7 @@ pub(super) fn scan(text: &str) -> Result<Vec<Token>, Undecidable> {
     let mut scanner = Scanner {
         bytes: text.as_bytes(),
         at: 0,
+        bracket: None,
         tokens: Vec::with_capacity(text.len() / 4 + 4),
     };
     while scanner.next()? {}
@@ -61,6 +66,8 @@ pub(super) fn scan(text: &str) -> Result<Vec<Token>, Undecidable> {
 struct Scanner<'t> {
     bytes: &'t [u8],
     at: usize,
+    /// The place of the `]` that ends the open bracket.
+    bracket: Option<usize>,
     tokens: Vec<Token>,
 }
 
@@ -89,6 +96,9 @@ impl Scanner<'_> {
     /// Scans one token, a comment or space; false at the end.
     fn next(&mut self) -> Result<bool, Undecidable> {
         let (at, next) = (self.at, self.byte(self.at + 1));
+        if self.bracket.is_some_and(|end| at > end) {
+            return self.bracket_is_uncertain(at);
+        }
         let Some(&byte) = self.bytes.get(at) else {
             return Ok(false);
         };
@@ -104,6 +114,11 @@ impl Scanner<'_> {
             b'/' if next == b'*' => self.comment()?,
             b'(' => self.push(Type::Open, at + 1),
             b')' => self.push(Type::Close, at + 1),
+            b'[' => self.bracket()?,
+            b']' if self.bracket == Some(at) => {
+                self.bracket = None;
+                self.push(Type::EndBracket, at + 1);
+            }
             b',' => self.push(Type::Comma, at + 1),
             b'.' => self.push(Type::Dot, at + 1),
             b';' => self.push(Type::Semicolon, at + 1),
@@ -118,6 +133,29 @@ impl Scanner<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// `ARRAY[1, 2]`, `a[1]`, `int[]`. SQLite reads a name up to the first `]`, which has to be the end for every database.
+    fn bracket(&mut self) -> Result<(), Undecidable> {
+        let (start, before) = (self.at, self.tokens.last().map(|token| token.of));
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let follows = matches!(
+            before,
+            Some(Type::Word | Type::Quoted | Type::Close | Type::EndBracket)
+        );
+        match rest.iter().position(|byte| *byte == b']') {
+            Some(length) if follows && self.bracket.is_none() => {
+                self.bracket = Some(start + length);
+                self.push(Type::Bracket, start + 1);
+                Ok(())
+            }
+            _ => self.bracket_is_uncertain(start),
+        }
+    }
+
+    fn bracket_is_uncertain<T>(&self, at: usize) -> Result<T, Undecidable> {
+        let detail = "databases read what is in brackets in different ways here";
+        self.refused("sql_character", at, detail)
     }
 
     fn run(&self, from: usize, is: impl Fn(u8) -> bool) -> usize {

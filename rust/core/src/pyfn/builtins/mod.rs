@@ -1,5 +1,6 @@
 //! Builtin functions.
 
+mod facet;
 pub(crate) mod format;
 pub(crate) mod method;
 pub(crate) mod text;
@@ -15,11 +16,8 @@ use super::interp::repr;
 use super::interp::sequence::{self, Cursor, Entries, collect, integer};
 use super::interp::table::Table;
 use super::interp::value::{Budget, Items, Run, Val};
-use crate::error::ErrorCode;
-use crate::facets::{Facet, Parsed, Part};
-use crate::lang::path::Key;
 use crate::num::bigint::{BigInt, Signed, truncated};
-use crate::value::{Step, Value, View};
+use crate::value::Value;
 
 /// `function(args)`.
 pub(super) fn call<'p, V: Value>(
@@ -31,7 +29,7 @@ pub(super) fn call<'p, V: Value>(
         Builtin::Max | Builtin::Min => return extreme(function, args, budget),
         Builtin::Zip => return zipped(args, budget),
         Builtin::Range => return range(&args),
-        Builtin::FacetPart => return facet_part(&args, budget),
+        Builtin::FacetPart => return facet::part(&args, budget),
         _ => {}
     }
     let mut args = args.into_iter();
@@ -71,50 +69,6 @@ pub(super) fn call<'p, V: Value>(
         (Builtin::Int | Builtin::Str, Some(_), Some(_)) => Err(Failure::UNSUPPORTED),
         _ => Err(Exception::TYPE.into()),
     }
-}
-
-/// A part of a text that a facet parses; `None` where the text does not have it. A text that is undecidable is a fault, which
-/// no handler catches.
-fn facet_part<'p, V: Value>(args: &[Val<'p, V>], budget: &mut Budget) -> Run<Val<'p, V>> {
-    let [facet, name, text] = args else {
-        return Err(Exception::TYPE.into());
-    };
-    let (Some(facet), Some(name)) = (facet.text().and_then(Facet::from_name), name.text()) else {
-        return Err(Failure::UNSUPPORTED);
-    };
-    let Some(text) = text.text() else {
-        return Err(Exception::TYPE.into());
-    };
-    budget.scan(text)?;
-    let parsed = facet
-        .parse(text)
-        .map_err(|_| Failure::Fault(ErrorCode::Undecidable))?;
-    let whole = Part::Whole(&parsed);
-    if let ("programs", Parsed::Script(script)) = (name, &parsed) {
-        let programs = script
-            .commands()
-            .map(|command| Val::Made(command.program().into()));
-        return Val::list(programs.collect());
-    }
-    if let ("normal", Parsed::Path(path)) = (name, &parsed) {
-        return Ok(Val::Made((&*path.normal).into()));
-    }
-    let Step::Found(part) = whole.get(Key::unprepared(name)) else {
-        return Ok(Val::None);
-    };
-    Ok(match part.view() {
-        View::Str(text) => Val::Made(text.into()),
-        View::Bool(flag) => Val::Bool(flag),
-        View::Int(number) => Val::Int(number),
-        View::List => {
-            let texts = part.items().map(|item| match item.view() {
-                View::Str(text) => Val::Made(text.into()),
-                _ => Val::None,
-            });
-            return Val::list(texts.collect());
-        }
-        _ => return Err(Failure::Fault(ErrorCode::Undecidable)),
-    })
 }
 
 fn of_one<'p, V: Value>(
@@ -195,7 +149,8 @@ fn of_one<'p, V: Value>(
         | Builtin::Zip
         | Builtin::Range
         | Builtin::SortedBy
-        | Builtin::FacetPart => Err(Exception::TYPE.into()),
+        | Builtin::FacetPart
+        | Builtin::OccursIn => Err(Exception::TYPE.into()),
     }
 }
 

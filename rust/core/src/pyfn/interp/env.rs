@@ -1,7 +1,9 @@
 //! Environment of a function: reads of the request, and observation of the run for an explanation.
 
+use crate::error::Fault;
 use crate::lang::path::Field;
 use crate::pyfn::ast::Statement;
+use crate::value::memory::{LeafValue, Reading, Wanted};
 use crate::value::{Step, Value};
 
 /// The environment through which a function reads the request.
@@ -12,6 +14,11 @@ pub(crate) trait Env {
     fn step(&mut self, path: u32) -> &Step<Self::Value>;
     /// The value of a fixed field; `own`: of the request itself, whatever context was passed beside it.
     fn field(&mut self, field: Field, own: bool) -> Step<Self::Value>;
+
+    /// Reads a definition of the state of the run. It takes steps of the decision.
+    fn reading(&mut self, definition: u32) -> Result<Reading, Fault>;
+    /// Returns true if a value came from one of some sources. It takes steps of the decision.
+    fn drawn(&mut self, wanted: Wanted, value: &LeafValue<'_>) -> Result<bool, Fault>;
 
     /// Returns the number of steps left of the decision.
     fn fuel_left(&self) -> u64;

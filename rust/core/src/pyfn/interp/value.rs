@@ -165,6 +165,17 @@ impl Budget {
         done.map_err(|_| self.spent())
     }
 
+    /// Counts steps that were taken of the decision already.
+    pub(in crate::pyfn) fn taken_outside(&mut self, count: u64) -> Result<(), Failure> {
+        let taken = self.taken();
+        self.fuel = self.fuel.saturating_sub(count);
+        self.all = taken + self.fuel;
+        if count > 0 && self.fuel == 0 {
+            return Err(self.spent());
+        }
+        Ok(())
+    }
+
     /// Takes the steps of looking through a text.
     #[inline]
     pub(in crate::pyfn) fn scan(&mut self, text: &str) -> Result<(), Failure> {

@@ -1,6 +1,8 @@
 //! `awk`: programs that start no other program.
 
 use super::super::super::Undecidable;
+use super::super::effects::Effects;
+use super::super::script::Command;
 use super::Launch;
 use super::options::scan;
 
@@ -20,6 +22,26 @@ impl Launch<'_> {
         }
         Ok(())
     }
+}
+
+/// What programs do beside reading: `>` writes, and gawk connects to a file `/inet/tcp/0/HOST/80`, wherever its name comes from.
+pub(in super::super) fn effects(command: &Command<'_>) -> Effects {
+    let mut found = if command.is_open() {
+        Effects::NETWORK
+    } else {
+        Effects::READ
+    };
+    for word in command.argv() {
+        let text = word.text();
+        if text.contains('>') {
+            return Effects::WRITE.and(Effects::NETWORK);
+        }
+        let opens = ["getline", "ARGV", "SYMTAB", "/inet"];
+        if word.is_variable() || opens.iter().any(|name| text.contains(name)) {
+            found = Effects::NETWORK;
+        }
+    }
+    found
 }
 
 /// The text of a program has a pipe, a call of `system`, or a directive.

@@ -25,6 +25,7 @@ pub(in super::super) enum Kind {
     Declare,
     Set,
     Query,
+    Except,
     Refuse,
 }
 
@@ -35,7 +36,7 @@ impl Kind {
             Self::Prefix | Self::Xargs | Self::Shell | Self::Text | Self::Query => Effects::READ,
             Self::Builtin | Self::Declare | Self::Set => Effects::READ,
             Self::Closed | Self::Verbs | Self::Find | Self::Git => Effects::UNKNOWN,
-            Self::Sed | Self::Awk | Self::Refuse => Effects::UNKNOWN,
+            Self::Sed | Self::Awk | Self::Except | Self::Refuse => Effects::UNKNOWN,
         }
     }
 }
@@ -44,7 +45,7 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub(in super::super) struct Launcher {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(in super::super) kind: Kind,
     pub(super) flags: Flags,
     /// Words between the options and the program.
     pub(super) operands: u8,
@@ -106,6 +107,7 @@ fn launcher(name: &'static str, settings: &[&'static str], flags: Flags) -> Laun
         "declare" => Kind::Declare,
         "set" => Kind::Set,
         "query" => Kind::Query,
+        "except" => Kind::Except,
         _ => Kind::Refuse,
     };
     let stated = settings

@@ -2,7 +2,7 @@
 
 use super::super::super::Undecidable;
 use super::super::script::{VARIABLE, WILD};
-use super::options::scan;
+use super::options::{has_flag, scan};
 use super::{Kind, Launch, data};
 
 impl Launch<'_> {
@@ -41,7 +41,14 @@ impl Launch<'_> {
         let Some(entry) = data::find(&two).or_else(|| data::find(&format!("git {text}"))) else {
             return Err(self.error(verb, "launcher_verb", "an alias, or another program"));
         };
-        if entry.kind == Kind::Refuse {
+        // Options may stand in front of `foreach` and the like.
+        let runs = |index| {
+            let two = format!("git {text} {}", self.script.text(index));
+            data::find(&two).is_some_and(|entry| entry.kind == Kind::Refuse)
+        };
+        if entry.kind == Kind::Refuse
+            || (matches!(text, "bisect" | "submodule") && (verb + 1..end).any(runs))
+        {
             return Err(self.error(verb, "launcher", "it runs commands that are not known here"));
         }
         let mut ended = false;
@@ -69,7 +76,7 @@ impl Launch<'_> {
                     "an expansion that can become an option",
                 ));
             }
-            if !ended && entry.flags.iter().any(|(flag, _)| is_flag(flag, text)) {
+            if !ended && entry.flags.iter().any(|(flag, _)| has_flag(text, flag)) {
                 return Err(self.error(
                     index,
                     "launcher_option",
@@ -86,18 +93,4 @@ impl Launch<'_> {
         }
         Ok(())
     }
-}
-
-/// The word is the option, an abbreviation of it, or has its letter.
-fn is_flag(flag: &str, text: &str) -> bool {
-    let name = text.split('=').next().unwrap_or_default();
-    if flag.starts_with("--") {
-        return name.len() > 2 && name.starts_with("--") && flag.starts_with(name);
-    }
-    !text.starts_with("--")
-        && text.starts_with('-')
-        && flag
-            .chars()
-            .nth(1)
-            .is_some_and(|letter| text.contains(letter))
 }

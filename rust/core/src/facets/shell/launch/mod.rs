@@ -14,6 +14,7 @@ use super::program;
 use super::scan::to_u32;
 use super::script::{CommandRow, PATTERN, REPLACED, Script, WILD, WordRow};
 use crate::limits::{MAX_LAUNCHERS, MAX_SHELL_COMMANDS};
+pub(super) use awk::effects as effects_of_awk;
 pub(super) use data::{Kind, Launcher, find as launcher};
 use options::scan;
 
@@ -68,6 +69,7 @@ impl Launch<'_> {
             Kind::Declare => self.declare(first),
             Kind::Set => self.set(first),
             Kind::Query => Ok(()),
+            Kind::Except => self.except(first),
             Kind::Refuse => Err(self.error(
                 first - 1,
                 "launcher",
@@ -105,7 +107,15 @@ impl Launch<'_> {
                 at += 1;
             }
         }
-        if at < end && self.launcher.dashes && self.script.text(at) == "--" {
+        if self.launcher.dashes
+            && self.launcher.operands > 0
+            && self.script.text(at).starts_with("-")
+        {
+            // Options may follow the operand. Behind `--` is the program.
+            let found = scan(self, self.launcher, at, false)?;
+            self.start_values(found.commands, true)?;
+            at = found.operand;
+        } else if self.launcher.dashes && self.script.text(at) == "--" {
             at += 1;
         }
         let first = at;
@@ -146,6 +156,39 @@ impl Launch<'_> {
             return self.started_nothing(first);
         }
         self.start_values(found.commands, self.launcher.opens)
+    }
+
+    /// Any words but the options of the table, which start programs.
+    fn except(&self, first: usize) -> Result<(), Undecidable> {
+        let flags = &self.launcher.flags;
+        for index in first..self.row.end as usize {
+            let (text, word) = (self.script.text(index), self.script.word(index));
+            if text == "--" && word.flags & WILD == 0 {
+                return Ok(());
+            }
+            if word.flags & WILD != 0 {
+                return Err(self.error(
+                    index,
+                    "launcher_argument",
+                    "an expansion that can become an option",
+                ));
+            }
+            if flags.iter().any(|(flag, _)| options::has_flag(text, flag)) {
+                return Err(self.error(
+                    index,
+                    "launcher_option",
+                    "an option that starts a program",
+                ));
+            }
+        }
+        if self.row.open {
+            return Err(self.error(
+                first - 1,
+                "launcher_input",
+                "arguments that are not in the text can become options",
+            ));
+        }
+        Ok(())
     }
 
     /// Starts the command lines that are values of options.
@@ -195,6 +238,7 @@ impl Launch<'_> {
             Kind::Text => self.text_after_operands(first),
             Kind::Verbs => self.verbs(first),
             Kind::Query => Ok(()),
+            Kind::Except => self.except(first),
             _ => Err(self.error(
                 first - 1,
                 "launcher",

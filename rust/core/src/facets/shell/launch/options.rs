@@ -35,6 +35,20 @@ pub(super) fn scan(
     .run(first, permute)
 }
 
+/// The word is the option, an abbreviation of it, or has its letter.
+pub(super) fn has_flag(text: &str, flag: &str) -> bool {
+    let name = text.split('=').next().unwrap_or_default();
+    if flag.starts_with("--") {
+        return name.len() > 2 && name.starts_with("--") && flag.starts_with(name);
+    }
+    !text.starts_with("--")
+        && text.starts_with('-')
+        && flag
+            .chars()
+            .nth(1)
+            .is_some_and(|letter| text.contains(letter))
+}
+
 struct Scan<'l, 's> {
     launch: &'l Launch<'s>,
     table: &'static Launcher,
@@ -190,6 +204,13 @@ impl Scan<'_, '_> {
                 if words
                     .split(',')
                     .all(|only| only != script.span(value.1, value.2)) =>
+            {
+                return Err(self.error("launcher_option", "a value that may start a program"));
+            }
+            Takes::Without(characters)
+                if script
+                    .span(value.1, value.2)
+                    .contains(|found| characters.contains(found)) =>
             {
                 return Err(self.error("launcher_option", "a value that may start a program"));
             }

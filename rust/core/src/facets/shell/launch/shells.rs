@@ -5,9 +5,9 @@ use super::super::script::{PATTERN, REPLACED, TILDE, VARIABLE, WILD};
 use super::super::{builtin, variables};
 use super::Launch;
 
-/// Letters of options that change no program. `-i` and `-s` are not among them.
-const LETTERS: &str = "celuxvfhmp";
-const LONG: [&str; 4] = ["--norc", "--noprofile", "--login", "--posix"];
+/// Letters of options that change no program. `-i`, `-l` and `-s` are not among them: the shell runs other files first, or its input.
+const LETTERS: &str = "ceuxvfhmp";
+const LONG: [&str; 3] = ["--norc", "--noprofile", "--posix"];
 const NAMED: [&str; 7] = [
     "errexit", "nounset", "xtrace", "pipefail", "noglob", "verbose", "posix",
 ];

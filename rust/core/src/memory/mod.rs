@@ -1,0 +1,274 @@
+//! The state of a run: what the definitions of a policy have seen of its calls and their results.
+//!
+//! A state is a function of the policy and of the calls and results it was given, in order. What it cannot evaluate breaks
+//! the definition for the rest of the run: reading it is an error, never a value.
+
+mod dump;
+mod events;
+mod hash;
+mod measures;
+mod monitor;
+mod reader;
+mod records;
+mod sources;
+mod table;
+mod task;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::bytes::hash::Keyed;
+use crate::error::Fault;
+use crate::ir::memory::Definition;
+use crate::num::exact::Exact;
+use crate::num::number::Number;
+use crate::program::Program;
+use hash::Hash;
+use measures::Tally;
+use monitor::Cell;
+use records::Kept;
+use table::Table;
+use task::Task;
+
+pub use dump::StateError;
+pub use reader::Reader;
+
+/// The reason why a definition has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Broken {
+    /// Something could not be evaluated.
+    Bad,
+    /// A cap was passed.
+    Limit,
+    /// A source has more values than the state holds: those that it holds are right.
+    Full,
+}
+
+impl Broken {
+    fn of(fault: Fault) -> Self {
+        match fault {
+            Fault::BudgetExceeded | Fault::StateLimit => Self::Limit,
+            _ => Self::Bad,
+        }
+    }
+
+    fn fault(self) -> Fault {
+        match self {
+            Self::Bad => Fault::BadState,
+            Self::Limit | Self::Full => Fault::StateLimit,
+        }
+    }
+}
+
+/// The state of one definition.
+#[derive(Clone, Debug)]
+struct Tracker {
+    broken: Option<Broken>,
+    kind: Tracked,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Tracked {
+    Measure(Tally),
+    Formula(Vec<Cell>),
+    Source,
+}
+
+/// A call that the state knows.
+#[derive(Clone, Debug)]
+enum Known {
+    /// Its result is not there yet.
+    Open(Box<Open>),
+    /// It ended.
+    Ended,
+}
+
+/// What the result of a call, or its release, needs of the call.
+#[derive(Clone, Debug, Default)]
+struct Open {
+    /// The number of the call.
+    call: u64,
+    /// The measures that count it, with its amount.
+    amounts: Vec<(u32, Exact)>,
+    /// The sources that take values from its result, a bit each.
+    sources: u64,
+    /// The names of the call, of a call of a source.
+    names: Option<(Box<str>, Box<str>)>,
+    /// Its parts that tests of results read; `None`: they are too large.
+    kept: Option<Kept>,
+}
+
+/// The state of one run.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The SHA-256 of the definitions.
+    memory: [u8; 32],
+    task: Option<Arc<Task>>,
+    /// The time of the last event.
+    last: Option<i64>,
+    trackers: Vec<Tracker>,
+    calls: HashMap<Hash, Known, Keyed>,
+    /// The number of the next call.
+    next: u64,
+    table: Table,
+    /// True if there were more calls than the state knows.
+    full: bool,
+}
+
+/// No call of this key is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownCall;
+
+impl State {
+    /// The state of a run in which nothing has happened.
+    #[must_use]
+    pub fn new(program: &Program, task: Option<&str>) -> Self {
+        let definitions = program.memory().map_or(&[][..], |memory| &memory.items);
+        let trackers = definitions.iter().map(|definition| Tracker {
+            broken: None,
+            kind: match definition {
+                Definition::Measure(measure) if measure.shared => {
+                    Tracked::Measure(Tally::Shared(None))
+                }
+                Definition::Measure(measure) if measure.within.is_some() => {
+                    Tracked::Measure(Tally::Window(Default::default()))
+                }
+                Definition::Measure(_) => Tracked::Measure(Tally::Total(Exact::default())),
+                Definition::Formula(nodes) => Tracked::Formula(vec![Cell::default(); nodes.len()]),
+                Definition::Source(_) => Tracked::Source,
+            },
+        });
+        Self {
+            memory: hash::sha256(&[program.memory_bytes()]),
+            task: task.map(|task| Arc::new(Task::new(task))),
+            last: None,
+            trackers: trackers.collect(),
+            calls: HashMap::default(),
+            next: 0,
+            table: Table::default(),
+            full: false,
+        }
+    }
+
+    /// Returns true if the state is one of the definitions of `program`.
+    #[must_use]
+    pub fn is_of(&self, program: &Program) -> bool {
+        self.memory == hash::sha256(&[program.memory_bytes()])
+    }
+
+    /// The task of the run.
+    #[must_use]
+    pub fn task(&self) -> Option<&str> {
+        self.task.as_ref().map(|task| &*task.text)
+    }
+
+    /// Sets the task: calls and decisions from here on read this one.
+    pub fn set_task(&mut self, task: Option<&str>) {
+        self.task = task.map(|task| Arc::new(Task::new(task)));
+    }
+
+    /// Returns true for a call without an end, false for one that has ended; `None`: no such call is known.
+    #[must_use]
+    pub fn is_open(&self, key: &str) -> Option<bool> {
+        let known = self.calls.get(&hash::of_key(key))?;
+        Some(matches!(known, Known::Open(_)))
+    }
+
+    /// The state as decisions of `program` read it.
+    #[must_use]
+    pub fn reader<'s>(&'s self, program: &'s Program) -> Reader<'s> {
+        Reader {
+            definitions: program.memory(),
+            state: self,
+        }
+    }
+
+    /// Takes the failure of a call: it stays counted, and has no result.
+    ///
+    /// # Errors
+    /// The call is not known.
+    pub fn failed(&mut self, program: &Program, key: &str) -> Result<(), UnknownCall> {
+        self.end(program, key).map(|_| ())
+    }
+
+    /// Takes a call back from counts and sums: it certainly did not happen. Its key is free again.
+    ///
+    /// # Errors
+    /// The call is not known, or has ended.
+    pub fn release(&mut self, program: &Program, key: &str) -> Result<(), UnknownCall> {
+        let Some(definitions) = program.memory() else {
+            return Ok(());
+        };
+        let hash = hash::of_key(key);
+        match self.calls.get(&hash) {
+            Some(Known::Open(_)) => {}
+            _ if self.full => return Ok(()),
+            Some(Known::Ended) | None => return Err(UnknownCall),
+        }
+        let Some(Known::Open(open)) = self.calls.remove(&hash) else {
+            return Err(UnknownCall);
+        };
+        for (number, amount) in &open.amounts {
+            if let Some(tracker) = self.trackers.get_mut(*number as usize)
+                && let Tracked::Measure(tally) = &mut tracker.kind
+                && definitions.items.len() > *number as usize
+                && let Err(broken) = tally.release(open.call, *amount)
+            {
+                tracker.broken = Some(broken);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a call; `None`: it has ended.
+    fn end(&mut self, program: &Program, key: &str) -> Result<Option<Box<Open>>, UnknownCall> {
+        if program.memory().is_none() {
+            return Ok(None);
+        }
+        match self.calls.get_mut(&hash::of_key(key)) {
+            Some(known) => match std::mem::replace(known, Known::Ended) {
+                Known::Open(open) => Ok(Some(open)),
+                Known::Ended => Ok(None),
+            },
+            None if self.full => Ok(None),
+            None => Err(UnknownCall),
+        }
+    }
+
+    /// Shows the values of all results so far to decisions: those of one reply do not see one another's.
+    pub fn next_reply(&mut self) {
+        self.table.show();
+    }
+
+    /// Begins another run of the same conversation: counts, sums and formulas start anew, values of sources stay.
+    pub fn next_turn(&mut self, program: &Program, task: Option<&str>) {
+        let fresh = Self::new(program, task);
+        for (tracker, fresh) in self.trackers.iter_mut().zip(fresh.trackers) {
+            if tracker.kind != Tracked::Source {
+                *tracker = fresh;
+            }
+        }
+        self.task = fresh.task;
+        self.calls = fresh.calls;
+        self.full = false;
+        self.table.show();
+    }
+
+    /// Sets the value of a measure over more than the run, or the reason why it has none; false: there is no such measure.
+    pub fn share(&mut self, program: &Program, name: &str, value: Result<Number, Fault>) -> bool {
+        let number = program.memory().and_then(|memory| memory.find(name));
+        let tracker = number.and_then(|number| self.trackers.get_mut(number as usize));
+        let Some(tracker) = tracker else {
+            return false;
+        };
+        let Tracked::Measure(Tally::Shared(held)) = &mut tracker.kind else {
+            return false;
+        };
+        tracker.broken = match &value {
+            Ok(_) | Err(Fault::NoState) => None,
+            Err(fault) => Some(Broken::of(*fault)),
+        };
+        *held = value.ok();
+        true
+    }
+}
