@@ -4,6 +4,9 @@
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
 from typing import Any, Generic, Literal, Self, TypeVar, final
 
 from typing_extensions import disjoint_base
@@ -15,10 +18,12 @@ __all__ = [
     "Chain",
     "ComposerLimits",
     "CoreError",
+    "HookSession",
     "Pattern",
     "Program",
     "RecordTemplate",
     "Requests",
+    "RunState",
     "SlotConstructor",
     "__version__",
     "_conformance_for_tests",
@@ -39,9 +44,11 @@ __all__ = [
     "frozen_if_flat",
     "is_printable",
     "lower",
+    "occurs_in",
     "parse_facet",
     "parse_shell",
     "pattern_cost",
+    "session_directory",
     "sha256",
     "shell_packs",
     "unicode_version",
@@ -74,11 +81,120 @@ class Program:
     def prepare(self) -> None:
         """Build eagerly what the first calls about each tool would build: its index, automata and decisions."""
 
-    def evaluate(self, request: ActionRequest, context: ExecutionContext | None = None) -> Decision:
+    @property
+    def remembers(self) -> bool:
+        """Return true if decisions read the state of a run."""
+
+    @property
+    def reads_task(self) -> bool:
+        """Return true if decisions read the task of a run."""
+
+    @property
+    def reads_results(self) -> bool:
+        """Return true if what decisions read of a run depends on results of calls."""
+
+    def evaluate(
+        self, request: ActionRequest, context: ExecutionContext | None = None, state: RunState | None = None
+    ) -> Decision:
         """Evaluate one request. Never raises because of a request's content; TypeError if it is not a request."""
 
-def evaluate(bundle: Program, request: ActionRequest, context: ExecutionContext | None = None) -> Decision:
-    """Return the decision of `bundle` on `request`. `context` replaces the request's.
+@final
+class RunState:
+    """The state of one run: what a policy remembers of its calls and their results. Thread-safe.
+
+    Measures and formulas have the names of `IrPolicy.memory`. A definition that met something that it cannot evaluate
+    has an error for the rest of the run: `bad_state`, or `state_limit` past a cap. Decisions see the state as it was
+    when they began.
+    """
+
+    def __new__(cls, bundle: Program, *, task: str | None = None) -> Self: ...
+    @staticmethod
+    def load(bundle: Program, data: bytes) -> RunState:
+        """Return the state of a snapshot. ValueError for other bytes, and for the snapshot of another policy."""
+
+    def dump(self) -> bytes:
+        """Return a snapshot, for states of policies with the same definitions."""
+
+    @property
+    def task(self) -> str | None:
+        """Return the user's task."""
+
+    def call(self, request: ActionRequest, key: str) -> None:
+        """Take the intent of a call, with its effective arguments. A known key is ignored."""
+
+    def result(self, key: str, value: object, at: datetime) -> None:
+        """Take the result of a call that succeeded. Only the first end of a call counts.
+
+        ValueError for an unknown key.
+        """
+
+    def failed(self, key: str, at: datetime) -> None:
+        """Take the failure of a call: it stays counted and has no result. ValueError for an unknown key."""
+
+    def release(self, key: str) -> None:
+        """Take a call back from counts and sums: it certainly did not happen. ValueError if it ended or is unknown."""
+
+    def next_reply(self) -> None:
+        """Show the values of all results so far to `from`: calls of one reply do not see one another's."""
+
+    def next_turn(self, *, task: str | None = None) -> None:
+        """Begin another run of the same conversation: counts, sums and formulas start anew, values of sources stay."""
+
+    def set_task(self, task: str | None) -> None:
+        """Set the user's task: calls from now on, and decisions, read this one."""
+
+    def share(self, values: Mapping[str, int | float | str]) -> None:
+        """Set the values of measures with `by`, by name, or the code of the error of one that has no value.
+
+        Codes are `no_state`, `bad_state` and `state_limit`. ValueError for another name or value.
+        """
+
+    def values(self, request: ActionRequest) -> dict[str, object]:
+        """Return the values of all measures and formulas for a decision; of one in error, `{"error": code}`."""
+
+    def amounts(self, request: ActionRequest) -> dict[str, object]:
+        """Return what a call adds to each measure that counts it; of one in error, `{"error": code}`."""
+
+    def origins(self, value: object) -> list[dict[str, str]]:
+        """Return the places a text or number came from: `source`; unless it is `task`: `tool`, `key` and `field`."""
+
+@final
+class HookSession:
+    """The session of a coding agent, on record in a file. This process holds it until it records something.
+
+    Errors are ValueError, with one line for people: the call must not run.
+    """
+
+    @staticmethod
+    def open(bundle: Program, directory: str | PathLike[str], host: str, session: str) -> HookSession:
+        """Open the session of a host, and make its state. Waits for other processes, up to 4 seconds."""
+
+    @property
+    def state(self) -> RunState:
+        """Return the state, with the user's last words as its task."""
+
+    def call(self, request: str, *, id: str | None, tool: str, args: str) -> None:
+        """Record a call that may run, durably. `request` and `args` are canonical JSON."""
+
+    def result(self, *, id: str | None, tool: str, args: str, value: str | None, failed: bool, at: str) -> None:
+        """Record the end of a call; of one that is not on record, nothing. `value` is canonical JSON, `at` RFC 3339."""
+
+    def set_task(self, text: str) -> None:
+        """Record the user's words."""
+
+    def close(self) -> None:
+        """Let other processes use the session. ValueError never."""
+
+def session_directory() -> Path:
+    """Return the directory of sessions, by the environment. ValueError without one."""
+
+def evaluate(
+    bundle: Program,
+    request: ActionRequest,
+    context: ExecutionContext | None = None,
+    state: RunState | None = None,
+) -> Decision:
+    """Return the decision of `bundle` on `request`. `context` replaces the request's; `state` is that of its run.
 
     Never raises because of a request's content; TypeError for a wrong bundle or request type.
     """
@@ -103,7 +219,10 @@ _ClauseTrace = tuple[str, str, tuple[str, ...], str, str, str | None, str | None
 _RuleTrace = tuple[int, str, str | None, Any, Any]
 
 def explain(
-    bundle: Program, request: ActionRequest, context: ExecutionContext | None = None
+    bundle: Program,
+    request: ActionRequest,
+    context: ExecutionContext | None = None,
+    state: RunState | None = None,
 ) -> tuple[Decision, list[_RuleTrace]]:
     """Return the decision and every rule's outcome, evaluated clause by clause without index or automaton.
 
@@ -143,6 +262,9 @@ def parse_facet(facet: str, text: str) -> tuple[str, None] | tuple[None, tuple[s
     """Parse a text: its parts as JSON, or the code, the place in characters and the construct that made it
     undecidable. ValueError for another facet.
     """
+
+def occurs_in(text: str | None, number: str, texts: list[str], lower: bool) -> bool:
+    """Return true if a text, or a number given as JSON, stands in one of some texts as a whole."""
 
 def parse_shell(text: str) -> str:
     """Return the commands of a command line as JSON; ValueError with (code, place in bytes, detail) for one that is
@@ -245,6 +367,7 @@ class Requests(Generic[_T]):
         workspace: object,
         correlation_id: object,
         extra: object,
+        task: object = None,
     ) -> Self: ...
     def of(self, tool: str, args: object, declared: object, step: int, at: object, /) -> _T:
         """Return the request for a call of `tool` at a step."""

@@ -3,7 +3,10 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use bobcat_core::facets::{Facet, Kind, describe};
+use bobcat_core::facets::{Facet, Kind, describe, document};
+use bobcat_core::num::number::Number;
+use bobcat_core::text::{Haystack, Needle};
+use bobcat_core::value::{Value as _, View};
 
 /// Parses a text: its parts as JSON and nothing, or nothing and (code, place in code points, detail).
 #[pyfunction]
@@ -24,6 +27,35 @@ pub(crate) fn parse_facet(
             (None, Some((error.code.to_owned(), at, error.detail)))
         }
     })
+}
+
+/// Returns true if a text, or a number given as JSON, occurs in one of some texts.
+#[pyfunction]
+pub(crate) fn occurs_in(
+    text: Option<&str>,
+    number: &str,
+    texts: Vec<String>,
+    lower: bool,
+) -> PyResult<bool> {
+    let needle = match text {
+        Some(text) => Some(Needle::text(text, lower)),
+        None => {
+            let found =
+                document::parse(number).map_err(|error| PyValueError::new_err(error.detail))?;
+            match found.view() {
+                View::Int(number) => Needle::number(&Number::Int(number)),
+                View::BigInt(number) => Needle::number(&Number::Big(number)),
+                View::Float(number) => Needle::number(&Number::from_float(number)),
+                _ => None,
+            }
+        }
+    };
+    let holds = |needle| {
+        texts
+            .iter()
+            .any(|text| Haystack::new(text, lower).holds(&needle))
+    };
+    Ok(needle.is_some_and(holds))
 }
 
 /// The canonical form of an operand for values of a kind; ValueError with the reason for one that they cannot have.

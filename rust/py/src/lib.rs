@@ -18,6 +18,7 @@ mod error;
 mod facet;
 mod freeze;
 mod hashing;
+mod hook_session;
 mod host;
 mod names;
 mod operators;
@@ -27,6 +28,7 @@ mod proxy;
 mod record_template;
 mod request;
 mod requests;
+mod run_state;
 mod session;
 mod shell;
 mod slot_constructor;
@@ -64,11 +66,13 @@ mod _core {
     #[pymodule_export]
     use crate::error::CoreError;
     #[pymodule_export]
-    use crate::facet::{facet_operand, facet_parts, facets, parse_facet};
+    use crate::facet::{facet_operand, facet_parts, facets, occurs_in, parse_facet};
     #[pymodule_export]
     use crate::freeze::frozen_if_flat;
     #[pymodule_export]
     use crate::hashing::{action_key, chained_hash, sha256};
+    #[pymodule_export]
+    use crate::hook_session::{HookSession, session_directory};
     #[pymodule_export]
     use crate::pattern::{Pattern, check_pattern, pattern_cost};
     #[pymodule_export]
@@ -77,6 +81,8 @@ mod _core {
     use crate::record_template::RecordTemplate;
     #[pymodule_export]
     use crate::requests::Requests;
+    #[pymodule_export]
+    use crate::run_state::RunState;
     #[pymodule_export]
     use crate::shell::{parse_shell, shell_packs};
     #[pymodule_export]

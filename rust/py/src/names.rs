@@ -58,6 +58,8 @@ pub(crate) struct Names {
     pub(crate) replace: Py<PyAny>,
     /// `bobcat.runtime.hash_chain.CHAIN`
     pub(crate) chain: Py<PyString>,
+    /// `state`
+    pub(crate) state: Py<PyString>,
     /// `""`
     pub(crate) no_text: Py<PyString>,
     fields: [Attribute; Field::ALL.len()],
@@ -113,7 +115,7 @@ impl Names {
                 (Head::Tool | Head::Args, _) => &action_request,
                 (Head::Declared, _) => &tool_metadata,
                 (Head::Context, [_, _]) => &principal_type,
-                (Head::Context, _) => &execution_context,
+                (Head::Context | Head::Run | Head::Result | Head::Record, _) => &execution_context,
             };
             attribute(owner, keys.last().unwrap_or(&head.as_str()))
         };
@@ -158,6 +160,7 @@ impl Names {
             re_compile: py.import("re")?.getattr("compile")?.unbind(),
             replace: py.import("dataclasses")?.getattr("replace")?.unbind(),
             chain: PyString::intern(py, "chain").unbind(),
+            state: PyString::intern(py, "state").unbind(),
             no_text: PyString::intern(py, "").unbind(),
             fields: Field::ALL.map(field),
             declared: attribute(&action_request, "declared"),

@@ -38,7 +38,11 @@ pub(crate) fn prepare<'py>(py: Python<'py>, info: &ClauseInfo) -> PyResult<Bound
     let operand = match &info.operand {
         Operand::Const(operand) => to_python(py, operand)?,
         // The `lynx` profile has constants only.
-        Operand::Ref(..) | Operand::Tests(_) | Operand::Part(..) => {
+        Operand::Ref(..)
+        | Operand::Tests(_)
+        | Operand::Part(..)
+        | Operand::Sources(_)
+        | Operand::Places(_) => {
             return Err(PyTypeError::new_err("the operand is no constant"));
         }
     };

@@ -10,6 +10,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
+use bobcat_core::memory::State;
 use bobcat_core::program::{Outcome, Profile, Program as CoreProgram, Scratch, StaticOutcome};
 use bobcat_core::source::Source;
 
@@ -18,7 +19,7 @@ use crate::error::core_error;
 use crate::request::PyRequest;
 use crate::session::Session;
 use crate::value::{is_exactly, is_exception};
-use crate::{batch, decision, trace};
+use crate::{batch, decision, run_state, trace};
 
 /// A loaded policy, frozen and safe to use from many threads.
 #[pyclass(frozen, subclass, module = "bobcat._core")]
@@ -89,6 +90,24 @@ impl Program {
         self.bound.program.rule_count()
     }
 
+    /// True if decisions read the state of a run.
+    #[getter]
+    fn remembers(&self) -> bool {
+        self.bound.program.remembers()
+    }
+
+    /// True if decisions read the task of a run.
+    #[getter]
+    fn reads_task(&self) -> bool {
+        self.bound.program.reads_task()
+    }
+
+    /// True if what decisions read of a run depends on results of calls.
+    #[getter]
+    fn reads_results(&self) -> bool {
+        self.bound.program.reads_results()
+    }
+
     /// `strict` or `lynx`.
     #[getter]
     fn profile(&self) -> &'static str {
@@ -123,18 +142,25 @@ pub(crate) fn of<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py
 
 /// The decision of `bundle` on `request`; see [`crate::vectorcall`].
 #[pyfunction]
-#[pyo3(signature = (bundle, request, context=None))]
+#[pyo3(signature = (bundle, request, context=None, state=None))]
 pub(crate) fn evaluate<'py>(
     py: Python<'py>,
     bundle: &Bound<'py, PyAny>,
     request: &Bound<'py, PyAny>,
     context: Option<&Bound<'py, PyAny>>,
+    state: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    decide(py, &program_of(bundle)?.get().bound, request, context)
+    let bound = &program_of(bundle)?.get().bound;
+    match state {
+        None => decide(py, bound, request, context),
+        Some(state) => decide_reading(py, bound, (request, context), state),
+    }
 }
 
 /// The program in a policy. The message uses the public name of the class.
-fn program_of<'a, 'py>(bundle: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Program>> {
+pub(crate) fn program_of<'a, 'py>(
+    bundle: &'a Bound<'py, PyAny>,
+) -> PyResult<&'a Bound<'py, Program>> {
     bundle.cast::<Program>().map_err(|_| {
         PyTypeError::new_err(format!(
             "bundle must be a Policy, got {}; make one with Policy.compile or Policy.load",
@@ -191,15 +217,18 @@ pub(crate) fn evaluate_json<'py>(
 
 /// The decision, and the result of every rule, evaluated clause by clause along the plain path (no index, no automaton).
 #[pyfunction]
-#[pyo3(signature = (bundle, request, context=None))]
+#[pyo3(signature = (bundle, request, context=None, state=None))]
 pub(crate) fn explain<'py>(
     py: Python<'py>,
     bundle: &Bound<'py, PyAny>,
     request: &Bound<'py, PyAny>,
     context: Option<&Bound<'py, PyAny>>,
+    state: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Py<PyAny>, Bound<'py, PyList>)> {
     let bound = &program_of(bundle)?.get().bound;
-    let session = Session::new(py, bound, context);
+    let state = state.map(|state| run_state::snapshot(bound, state));
+    let state = state.transpose()?;
+    let session = Session::reading(py, bound, context, state.as_deref());
     let request = PyRequest::new(&session, request)?;
     let explained = catch_unwind(AssertUnwindSafe(|| bound.program.explain(&request)));
     session.finish()?;
@@ -220,7 +249,7 @@ pub(crate) fn _panic_for_tests<'py>(
     request: &Bound<'py, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     #[expect(clippy::panic, reason = "the one thing this function is for")]
-    guarded(py, &bundle.get().bound, (request, None), |_, _| {
+    guarded(py, &bundle.get().bound, (request, None, None), |_, _| {
         panic!("a panic for the tests")
     })
 }
@@ -232,9 +261,26 @@ pub(crate) fn decide<'py>(
     request: &Bound<'py, PyAny>,
     context: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    guarded(py, bound, (request, context), |request, scratch| {
+    guarded(py, bound, (request, context, None), |request, scratch| {
         bound.program.decide_known(request, scratch)
     })
+}
+
+/// The decision with the state of a run.
+#[inline(never)]
+pub(crate) fn decide_reading<'py>(
+    py: Python<'py>,
+    bound: &BoundProgram,
+    (request, context): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
+    state: &Bound<'py, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let state = run_state::snapshot(bound, state)?;
+    guarded(
+        py,
+        bound,
+        (request, context, Some(&state)),
+        |request, scratch| bound.program.decide_known(request, scratch),
+    )
 }
 
 /// The core panicked.
@@ -251,20 +297,18 @@ fn panicked(session: &Session<'_, '_>) -> PyResult<Py<PyAny>> {
 fn guarded<'py>(
     py: Python<'py>,
     bound: &BoundProgram,
-    (request, context): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
+    (request, context, state): Given<'_, 'py>,
     evaluate: impl for<'r> FnOnce(&PyRequest<'r, 'py>, &mut Scratch) -> Evaluated<'r, 'py>,
 ) -> PyResult<Py<PyAny>> {
-    let session = Session::new(py, bound, context);
+    let session = match state {
+        None => Session::new(py, bound, context),
+        Some(state) => Session::reading(py, bound, context, Some(state)),
+    };
     let evaluated = catch_unwind(AssertUnwindSafe(|| {
         let tool = PyRequest::tool_of(&session, request).map_err(Box::new)?;
         let request = PyRequest::with_tool(&session, request, tool);
         request.read_all().map_err(Box::new)?;
-        let evaluated = SCRATCH.with(|kept| {
-            let mut scratch = kept.take().unwrap_or_default();
-            let evaluated = evaluate(&request, &mut scratch);
-            kept.set(Some(scratch));
-            evaluated
-        });
+        let evaluated = with_scratch(|scratch| evaluate(&request, scratch));
         session.finish().map_err(Box::new)?;
         match evaluated {
             Ok(known) => decision::known(py, bound, known),
@@ -280,6 +324,13 @@ fn guarded<'py>(
     }
 }
 
+/// A request, the context passed beside it, and the state of its run.
+type Given<'a, 'py> = (
+    &'a Bound<'py, PyAny>,
+    Option<&'a Bound<'py, PyAny>>,
+    Option<&'a State>,
+);
+
 /// The result of the core for a request.
 type Evaluated<'r, 'py> = Result<StaticOutcome, Box<Outcome<PyRequest<'r, 'py>>>>;
 
@@ -291,6 +342,17 @@ fn failed(py: Python<'_>, error: PyErr) -> PyResult<Py<PyAny>> {
     } else {
         Err(error)
     }
+}
+
+/// Calls `work` with the working memory of this thread.
+#[inline]
+pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
+    SCRATCH.with(|kept| {
+        let mut scratch = kept.take().unwrap_or_default();
+        let done = work(&mut scratch);
+        kept.set(Some(scratch));
+        done
+    })
 }
 
 thread_local! {

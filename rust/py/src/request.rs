@@ -10,6 +10,7 @@ use bobcat_core::error::ErrorCode;
 use bobcat_core::lang::path::Key;
 use bobcat_core::lang::path::{Field, Head, Keys};
 use bobcat_core::program::OwnedValue;
+use bobcat_core::value::memory::Memory;
 use bobcat_core::value::request::{HostAnswer, Request, Transform};
 use bobcat_core::value::{Step, Value as _};
 
@@ -228,7 +229,26 @@ impl<'r, 'py> PyRequest<'r, 'py> {
                 self.plain(&principal, &names.principal_type)?;
                 self.attribute(&principal, name)
             }
-            (Head::Context, _) => self.attribute(self.plain_context()?, name),
+            (Head::Context, _) => {
+                let found = self.attribute(self.plain_context()?, name)?;
+                self.unless_missing(field, found)
+            }
+            // No rule reads them of a request.
+            (Head::Run | Head::Result | Head::Record, _) => Err(Gap::Absent),
+        }
+    }
+
+    /// A context without a task has no such path in the strict profile.
+    #[inline]
+    fn unless_missing(
+        &self,
+        field: Field,
+        found: Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>, Gap> {
+        if field == Field::Task && found.is_none() && !self.session.lynx() {
+            Err(Gap::Absent)
+        } else {
+            Ok(found)
         }
     }
 
@@ -242,7 +262,10 @@ impl<'r, 'py> PyRequest<'r, 'py> {
                 let principal = self.attribute(context, &names.principal)?;
                 self.attribute(&principal, names.field(field))
             }
-            _ => self.attribute(context, names.field(field)),
+            _ => {
+                let found = self.attribute(context, names.field(field))?;
+                self.unless_missing(field, found)
+            }
         }
     }
 
@@ -278,6 +301,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
             Head::Args => (self.raw_args()?, true, false),
             Head::Declared => (required(self.object, &names.declared)?, false, true),
             Head::Context => (required(self.object, &names.context)?, true, true),
+            Head::Run | Head::Result | Head::Record => return Ok(None),
         };
         for key in keys.iter() {
             if mappings && current.is_instance(names.mapping.bind(self.session.py))? {
@@ -355,6 +379,12 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
             Ok(found) => Ok(found.map(|object| self.value(object))),
             Err(error) => Err(self.session.error_code(error)),
         }
+    }
+
+    #[inline]
+    fn memory(&self) -> Option<&dyn Memory> {
+        let reader = self.session.reader.as_ref()?;
+        Some(reader)
     }
 
     fn host(&self, host: u32, rule: u32) -> HostAnswer<Self> {

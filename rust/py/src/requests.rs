@@ -16,13 +16,16 @@ pub(crate) struct Requests {
     workspace: Py<PyAny>,
     correlation_id: Py<PyAny>,
     extra: Py<PyAny>,
+    task: Py<PyAny>,
 }
 
 #[pymethods]
 impl Requests {
     #[new]
-    #[pyo3(signature = (make_context, make_request, /, *, principal, environment, workspace, correlation_id, extra))]
+    #[pyo3(signature = (make_context, make_request, /, *, principal, environment, workspace, correlation_id, extra, task=None))]
+    #[expect(clippy::too_many_arguments, reason = "the fields of a context")]
     fn new(
+        py: Python<'_>,
         make_context: Py<SlotConstructor>,
         make_request: Py<SlotConstructor>,
         principal: Py<PyAny>,
@@ -30,6 +33,7 @@ impl Requests {
         workspace: Py<PyAny>,
         correlation_id: Py<PyAny>,
         extra: Py<PyAny>,
+        task: Option<Py<PyAny>>,
     ) -> Self {
         Self {
             make_context,
@@ -39,6 +43,7 @@ impl Requests {
             workspace,
             correlation_id,
             extra,
+            task: task.unwrap_or_else(|| py.None()),
         }
     }
 
@@ -60,6 +65,7 @@ impl Requests {
             step,
             at,
             self.extra.bind(py),
+            self.task.bind(py),
         ];
         let context = context.map(|field| field.as_borrowed());
         let context = self.make_context.get().make(py, context)?;

@@ -9,6 +9,7 @@ use pyo3::types::PyString;
 
 use bobcat_core::error::ErrorCode;
 use bobcat_core::lang::path::Key;
+use bobcat_core::memory::{Reader, State};
 use bobcat_core::program::Profile;
 
 use crate::bound_program::BoundProgram;
@@ -22,6 +23,8 @@ pub(crate) struct Session<'r, 'py> {
     pub(crate) bound: &'r BoundProgram,
     /// The context passed beside the request.
     pub(crate) context: Option<&'r Bound<'py, PyAny>>,
+    /// The state of the run.
+    pub(crate) reader: Option<Reader<'r>>,
     lynx: bool,
     /// An interrupt or exit raised while a value was read: raised again when the evaluation is over.
     pending: Cell<Option<PyErr>>,
@@ -39,8 +42,22 @@ impl<'r, 'py> Session<'r, 'py> {
             names: bound.names,
             bound,
             context,
+            reader: None,
             lynx,
             pending: Cell::new(None),
+        }
+    }
+
+    /// The state of a call of `evaluate` that has the state of a run.
+    pub(crate) fn reading(
+        py: Python<'py>,
+        bound: &'r BoundProgram,
+        context: Option<&'r Bound<'py, PyAny>>,
+        state: Option<&'r State>,
+    ) -> Self {
+        Self {
+            reader: state.map(|state| state.reader(&bound.program)),
+            ..Self::new(py, bound, context)
         }
     }
 

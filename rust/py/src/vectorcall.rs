@@ -2,7 +2,8 @@
 //!
 //! PERF: they are 250 of the 1,250 instructions of a decision by the tool alone.
 //!
-//! INVARIANT: a call that is not `(bundle, request)` or `(bundle, request, context)` with the types themselves, or that may
+//! INVARIANT: a call that is not `(bundle, request)` or `(bundle, request, context)`, with `state` by position or by its name
+//! alone, with the types themselves, or that may
 //! run a callable of the policy, goes to the function that PyO3 made, which also finds the words for what is wrong with it.
 
 use std::ffi::CStr;
@@ -14,13 +15,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::decision;
+use crate::names::Names;
 use crate::program::{self, Program};
 use crate::value::is_exactly;
 
-const FUNCTION: &CStr = c"evaluate(bundle, request, context=None)\n--\n\n\
-    The decision of `bundle` on `request`. `context` counts in place of the request's.\n\n\
+const FUNCTION: &CStr = c"evaluate(bundle, request, context=None, state=None)\n--\n\n\
+    The decision of `bundle` on `request`. `context` counts in place of the request's,\n\
+    `state` is what the policy reads of the run.\n\n\
     Never raises on the content of a request; TypeError for a value that is not a bundle or not a request.";
-const METHOD: &CStr = c"evaluate($self, request, context=None)\n--\n\n\
+const METHOD: &CStr = c"evaluate($self, request, context=None, state=None)\n--\n\n\
     The decision on one request. Never raises on the content of a request; TypeError if it is not one.";
 
 /// Puts `evaluate` into the module, and into `Program`.
@@ -101,9 +104,85 @@ unsafe fn called(
             if let Some(decided) = decide(bundle, *arguments.add(skipped), context) {
                 return decided;
             }
+        } else if let Some((context, state)) =
+            with_state((arguments.add(skipped + 1), count - least), keywords)
+        {
+            let bundle = if skipped == 1 { *arguments } else { first };
+            let request = *arguments.add(skipped);
+            if let Some(decided) = decide_reading(bundle, request, (context, state)) {
+                return decided;
+            }
         }
         parsed(first, arguments, count, keywords)
     }
+}
+
+/// The context, or null, and the state of a call that has a state, if it has the context and the state only.
+///
+/// # Safety
+/// The thread is attached. `arguments` has `count` values and those of `keywords`, a tuple of names or null.
+unsafe fn with_state(
+    (arguments, count): (*const *mut ffi::PyObject, ffi::Py_ssize_t),
+    keywords: *mut ffi::PyObject,
+) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)> {
+    // SAFETY: by the contract of this function; a name is a borrowed reference that `keywords` holds.
+    unsafe {
+        let named = if keywords.is_null() {
+            0
+        } else {
+            let py = Python::assume_attached();
+            let name = ffi::PyTuple_GetItem(keywords, 0);
+            let known = Names::get(py).ok()?.state.as_ptr();
+            if ffi::PyTuple_Size(keywords) != 1 || name != known {
+                return None;
+            }
+            1
+        };
+        match count + named {
+            1 if named == 1 => Some((ptr::null_mut(), *arguments)),
+            2 => Some((*arguments, *arguments.add(1))),
+            _ => None,
+        }
+    }
+}
+
+/// [`decide`] with the state of a run.
+///
+/// # Safety
+/// Those of [`decide`]; `state` is a borrowed reference.
+unsafe fn decide_reading(
+    bundle: *mut ffi::PyObject,
+    request: *mut ffi::PyObject,
+    (context, state): (*mut ffi::PyObject, *mut ffi::PyObject),
+) -> Option<*mut ffi::PyObject> {
+    // SAFETY: by the contract of this function; the references are held by the caller until it returns.
+    let (py, bundle, request, context, state) = unsafe {
+        let py = Python::assume_attached();
+        (
+            py,
+            Borrowed::from_ptr(py, bundle),
+            Borrowed::from_ptr(py, request),
+            Borrowed::from_ptr_or_opt(py, context),
+            Borrowed::from_ptr(py, state),
+        )
+    };
+    if state.is_none() {
+        return None;
+    }
+    let bound = &program::of(&bundle)?.get().bound;
+    if !bound.declarative || !is_exactly(&request, &bound.names.action_request) {
+        return None;
+    }
+    let context = context.as_deref().filter(|context| !context.is_none());
+    Some(
+        match program::decide_reading(py, bound, (&request, context), &state) {
+            Ok(decision) => decision.into_ptr(),
+            Err(error) => {
+                error.restore(py);
+                ptr::null_mut()
+            }
+        },
+    )
 }
 
 /// The decision, as a new reference; null with an exception set; `None` when this is no call for here.
