@@ -146,7 +146,7 @@ MALFORMED: dict[str, tuple[str, bytes]] = {
     "too deep": ("codex", call("codex").replace(b'"/etc"', b"[" * 200 + b"]" * 200)),
     "a lone surrogate as the tool": ("codex", call("codex", "\ud800")),
     "a lone surrogate as the directory": ("codex", call("codex", cwd="\udc00")),
-    "another event": ("claude-code", call("claude-code", hook_event_name="PostToolUse")),
+    "another event": ("claude-code", call("claude-code", hook_event_name="SessionStart")),
     "an event of another host": ("gemini", call("gemini", hook_event_name="PreToolUse")),
     "the input of another host": ("copilot", call("claude-code")),
     "a number as the agent": ("claude-code", call("claude-code", agent_id=7)),

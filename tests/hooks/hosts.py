@@ -90,6 +90,21 @@ def fields(host: str, tool: str = "allowed", args: Any = None, **more: Any) -> d
     return {**own, **more}
 
 
+RESULT_EVENTS = {"claude-code": "PostToolUse", "codex": "PostToolUse", "gemini": "AfterTool"}
+TASK_EVENTS = {"claude-code": "UserPromptSubmit", "codex": "UserPromptSubmit", "gemini": "BeforeAgent"}
+
+
+def result(host: str, tool: str, args: Any, response: Any, **more: Any) -> bytes:
+    """The input of a host after a call, as text."""
+    return call(host, tool, args, **{"hook_event_name": RESULT_EVENTS[host], "tool_response": response, **more})
+
+
+def prompt(host: str, text: str, **more: Any) -> bytes:
+    """The input of a host after its user has written, as text."""
+    own = {"session_id": "s1", "cwd": "/w", "hook_event_name": TASK_EVENTS[host], "prompt": text}
+    return json.dumps({**own, **more}).encode()
+
+
 def call(host: str, tool: str = "allowed", args: Any = None, **more: Any) -> bytes:
     """The input of a host for a call, as text."""
     return json.dumps(fields(host, tool, args, **more)).encode()

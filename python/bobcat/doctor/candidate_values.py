@@ -65,6 +65,8 @@ def reference_values(leaf: Leaf) -> dict[tuple[str, ...], Any]:  # Any: JSON
         operator, operand = waiting.pop()
         if isinstance(operand, dict) and "ref" in operand:
             found[tuple(operand["ref"])] = with_reference_values(operator, operand)
+        elif isinstance(operand, dict) and "places" in operand:
+            waiting.extend((operator, place) for place in operand["places"])
         elif isinstance(operand, dict) and "tests" in operand:
             waiting.extend((item["op"], item["operand"]) for item in operand["tests"])
     return found
@@ -76,6 +78,8 @@ def with_reference_values(operator: str, operand: Const) -> Any:  # Any: a value
         row = PATHS.get(tuple(operand["ref"]))
         sample = row.sample if row else "x"
         return [sample] if IR_OPERATORS[operator].reference is ReferenceForm.LIST else sample
+    if isinstance(operand, dict) and "places" in operand:
+        return [with_reference_values(operator, place) for place in operand["places"]]
     if isinstance(operand, dict) and "tests" in operand:
         return [(item["op"], with_reference_values(item["op"], item["operand"])) for item in operand["tests"]]
     return from_const(operand)

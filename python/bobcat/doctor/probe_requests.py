@@ -14,6 +14,7 @@ from typing import Any
 
 from bobcat.doctor.candidate_values import MISSING, candidate_values, reference_values
 from bobcat.errors import RequestError
+from bobcat.ir.memory import reads_memory
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import leaves
 from bobcat.model.decision import ActionRequest
@@ -99,6 +100,8 @@ def _tools(rule: IrRule) -> set[str]:
 def _varied(rule: IrRule, setting: Setting) -> Iterator[Setting]:
     """Yield settings that match the rule, with one change each."""
     for leaf in leaves(rule.match):
+        if reads_memory(leaf):
+            continue
         for value in candidate_values(leaf).all():
             yield {**setting, (leaf.head, *leaf.path): value}
     if rule.transform is not None and rule.transform.path:
@@ -109,6 +112,8 @@ def _varied(rule: IrRule, setting: Setting) -> Iterator[Setting]:
 def _alternatives(expr: Expr, *, holds: bool) -> list[Setting]:
     """Return settings that probably make an expression true, or false."""
     match expr:
+        case Leaf() if reads_memory(expr):  # the state of a run, which is no part of a request
+            return [{}]
         case Leaf():
             found = candidate_values(expr)
             references = reference_values(expr)

@@ -26,6 +26,11 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
+    /// Returns true if the host may run the call, or asks a person whether it may.
+    pub(crate) fn may_run(&self) -> bool {
+        !matches!(self, Self::Deny(_))
+    }
+
     /// The status of a call with this answer, in a decision log.
     pub(crate) fn status(&self) -> &'static str {
         match self {

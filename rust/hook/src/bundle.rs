@@ -74,7 +74,7 @@ fn from_bytes(data: &[u8]) -> Result<Bundle, Failure> {
     }
     let program =
         Program::from_source(Source::new(ir.to_vec())).map_err(|error| error.to_string())?;
-    let describes = manifest.is_header_of(ir)
+    let describes = manifest.is_header_of(ir, program.memory_bytes())
         && program.profile() == manifest.profile
         && program.host_count() == 0
         && u64::try_from(program.rule_count()) == Ok(manifest.rule_count);

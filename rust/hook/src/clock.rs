@@ -4,6 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bobcat_core::value::Civil;
 
+/// The reason why there is no time.
+pub(crate) const INVALID: &str = "the clock of this machine has no valid time";
+
 /// The current time in RFC 3339, to the microsecond; `None` for a clock before 1970 or out of range.
 pub(crate) fn now() -> Option<String> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;

@@ -9,12 +9,14 @@ use bobcat_core::program::{
     Outcome, OwnedValue, Program, RuleInfo, Scratch, TransformStep, rule_error,
 };
 use bobcat_core::value::constant::Const;
+use bobcat_core::value::memory::Memory;
 use bobcat_core::value::request::Request;
+use bobcat_session::{Session, SessionRequest};
 
 use crate::Failure;
 use crate::canonical::canonical_json;
 use crate::input::Call;
-use crate::{clock, reason};
+use crate::reason;
 
 /// A decision in the words of an answer.
 #[derive(Debug)]
@@ -48,13 +50,19 @@ pub(crate) struct NewArgs {
     pub(crate) removes: bool,
 }
 
-/// Decides on `call`. Rules that outrank a transform have seen its arguments.
-pub(crate) fn decide(program: &Program, call: &Call<'_>) -> Result<Reply, Failure> {
-    let time = clock::now().ok_or("the clock of this machine has no valid time")?;
-    let frame = call.frame(&time);
+/// Decides on `call` at `time`, with the state of its session. Rules that outrank a transform have seen its arguments.
+pub(crate) fn decide(
+    program: &Program,
+    call: &Call<'_>,
+    (session, time): (Option<&Session>, &str),
+) -> Result<Reply, Failure> {
+    let frame = call.frame(time);
     let request = JsonRequest::parse(frame.as_bytes()).map_err(|error| error.to_string())?;
     let args = OwnedValue::Read(JsonValue::Json(call.args.clone()));
-    let request = request
+    let state = session.map(|session| session.state().reader(program));
+    let request = SessionRequest::new(request)
+        .with_task(session.and_then(Session::task))
+        .with_memory(state.as_ref().map(|state| state as &dyn Memory))
         .with_made(args)
         .map_err(|code| format!("the arguments cannot be read: {code}"))?;
     let outcome = program.decide(&request, &mut Scratch::default());

@@ -46,20 +46,39 @@ impl Host {
     }
 
     /// The events that this hook answers.
-    pub(crate) fn events(self) -> &'static [(&'static str, Event)] {
+    pub(crate) fn events(self) -> &'static [(&'static str, Occasion)] {
         match self {
-            Self::ClaudeCode | Self::Codex => &[("PreToolUse", Event::Tool)],
-            Self::Gemini => &[("BeforeTool", Event::Tool)],
+            Self::ClaudeCode | Self::Codex => &[
+                ("PreToolUse", Occasion::Call(Event::Tool)),
+                ("PostToolUse", Occasion::Result),
+                ("UserPromptSubmit", Occasion::Task),
+            ],
+            Self::Gemini => &[
+                ("BeforeTool", Occasion::Call(Event::Tool)),
+                ("AfterTool", Occasion::Result),
+                ("BeforeAgent", Occasion::Task),
+            ],
             Self::Cursor => &[
-                ("preToolUse", Event::Tool),
-                ("beforeShellExecution", Event::Shell),
-                ("beforeMCPExecution", Event::Mcp),
-                ("beforeReadFile", Event::ReadFile),
+                ("preToolUse", Occasion::Call(Event::Tool)),
+                ("beforeShellExecution", Occasion::Call(Event::Shell)),
+                ("beforeMCPExecution", Occasion::Call(Event::Mcp)),
+                ("beforeReadFile", Occasion::Call(Event::ReadFile)),
             ],
             // Copilot's input does not name its event.
             Self::Copilot => &[],
         }
     }
+}
+
+/// The occasion on which a host runs the hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// Before a tool call.
+    Call(Event),
+    /// After a tool call that succeeded.
+    Result,
+    /// After the user has written.
+    Task,
 }
 
 /// The kind of event, which determines what the input holds and what the answer may hold.

@@ -1,4 +1,4 @@
-//! The host's input: one tool call in JSON, read into the parts of a request.
+//! The host's input in JSON: one tool call, read into the parts of a request; the result of one; or the user's words.
 //!
 //! Only the fields named here are read; others are ignored. A missing or mistyped one is a failure, and so is a key that is
 //! written twice anywhere, because two readers would disagree about it.
@@ -9,15 +9,57 @@ use bobcat_core::json::{Caps, Json, JsonMap, parse, write_string};
 use bobcat_core::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES};
 
 use crate::Failure;
-use crate::host::{Event, Host};
+use crate::call_result::CallResult;
+use crate::canonical;
+use crate::host::{Event, Host, Occasion};
 
-const CAPS: Caps = Caps {
+pub(crate) const CAPS: Caps = Caps {
     depth: MAX_REQUEST_DEPTH,
     nodes: MAX_REQUEST_VALUES,
 };
 
 /// The environment of a request that names none.
 pub(crate) const ENVIRONMENT: &str = "dev";
+
+/// The input of a host.
+#[derive(Debug)]
+pub(crate) enum Input<'a> {
+    /// A tool call, before it runs.
+    Call(Call<'a>),
+    /// The result of a tool call.
+    Result(CallResult),
+    /// The user's words.
+    Task(UserTask),
+}
+
+/// The user's words in a session.
+#[derive(Debug)]
+pub(crate) struct UserTask {
+    /// The session.
+    pub(crate) session: String,
+    /// The words.
+    pub(crate) text: String,
+}
+
+impl<'a> Input<'a> {
+    /// Reads the input of `host`.
+    pub(crate) fn parse(host: Host, text: &'a [u8]) -> Result<Self, Failure> {
+        let fields = Fields(object(text)?);
+        // Copilot's input does not name its event.
+        let (name, occasion) = match host {
+            Host::Copilot => ("preToolUse".to_owned(), Occasion::Call(Event::Tool)),
+            Host::ClaudeCode | Host::Codex | Host::Gemini | Host::Cursor => fields.event(host)?,
+        };
+        Ok(match occasion {
+            Occasion::Call(event) => Self::Call(Call::read(host, (name, event), &fields)?),
+            Occasion::Result => Self::Result(CallResult::read(host, &fields)?),
+            Occasion::Task => Self::Task(UserTask {
+                session: fields.text("session_id")?,
+                text: fields.text("prompt")?,
+            }),
+        })
+    }
+}
 
 /// One tool call of a host.
 #[derive(Debug)]
@@ -34,6 +76,8 @@ pub(crate) struct Call<'a> {
     pub(crate) args: Json<'a>,
     /// The directory of the call.
     pub(crate) workspace: String,
+    /// The id of the call, if the host gives one.
+    pub(crate) id: Option<String>,
     session: Option<String>,
     agent: Option<String>,
     agent_type: Option<String>,
@@ -56,13 +100,11 @@ pub(crate) fn read_all() -> Result<Vec<u8>, Failure> {
 }
 
 impl<'a> Call<'a> {
-    /// Reads the input of `host`.
-    pub(crate) fn parse(host: Host, text: &'a [u8]) -> Result<Self, Failure> {
-        let fields = Fields(object(text)?);
-        let (event_name, event) = match host {
-            Host::Copilot => ("preToolUse".to_owned(), Event::Tool),
-            Host::ClaudeCode | Host::Codex | Host::Gemini | Host::Cursor => fields.event(host)?,
-        };
+    fn read(
+        host: Host,
+        (event_name, event): (String, Event),
+        fields: &Fields<'a>,
+    ) -> Result<Self, Failure> {
         let (tool, args) = match (host, event) {
             (Host::Copilot, _) => (fields.text("toolName")?, fields.arguments("toolArgs")?),
             (_, Event::Tool) => (fields.text("tool_name")?, fields.object("tool_input")?),
@@ -82,6 +124,7 @@ impl<'a> Call<'a> {
                     fields.text("cwd")?
                 }
             },
+            id: fields.call_id(host)?,
             session: match host {
                 Host::ClaudeCode | Host::Codex | Host::Gemini => Some(fields.text("session_id")?),
                 Host::Cursor => fields.optional_text("conversation_id")?,
@@ -114,6 +157,33 @@ impl<'a> Call<'a> {
         out
     }
 
+    /// The session, if the host names one.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.session
+            .as_deref()
+            .filter(|session| !session.is_empty())
+    }
+
+    /// The request at `time` with these arguments as canonical JSON, without the task: the form of a session's record.
+    pub(crate) fn request(&self, args: &str, time: &str) -> String {
+        let mut out = format!("{{\"args\":{args},\"context\":{{\"correlation_id\":");
+        canonical::write_text(self.session.as_deref().unwrap_or_default(), &mut out);
+        out.push_str(",\"environment\":");
+        canonical::write_text(ENVIRONMENT, &mut out);
+        out.push_str(",\"extra\":");
+        out.push_str(&self.extra(canonical::write_text));
+        out.push_str(",\"principal\":{\"id\":");
+        canonical::write_text(self.host.name(), &mut out);
+        out.push_str(",\"kind\":\"agent\"},\"timestamp\":");
+        canonical::write_text(time, &mut out);
+        out.push_str(",\"workspace\":");
+        canonical::write_text(&self.workspace, &mut out);
+        out.push_str("},\"tool\":");
+        canonical::write_text(&self.tool, &mut out);
+        out.push('}');
+        out
+    }
+
     /// The facts about the call, as a JSON object with sorted keys; `write` appends a string.
     pub(crate) fn extra(&self, write: fn(&str, &mut String)) -> String {
         let mut out = String::new();
@@ -136,17 +206,17 @@ impl<'a> Call<'a> {
 }
 
 /// The fields of the input, or of arguments that are written as text.
-struct Fields<'a>(Json<'a>);
+pub(crate) struct Fields<'a>(Json<'a>);
 
 impl<'a> Fields<'a> {
-    fn get(&self, key: &str) -> Option<&Json<'a>> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Json<'a>> {
         match &self.0 {
             Json::Map(map) => JsonMap::get(map, key),
             _ => None,
         }
     }
 
-    fn text(&self, key: &str) -> Result<String, Failure> {
+    pub(crate) fn text(&self, key: &str) -> Result<String, Failure> {
         self.optional_text(key)?
             .ok_or_else(|| format!("the input has no `{key}`"))
     }
@@ -163,11 +233,19 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn event(&self, host: Host) -> Result<(String, Event), Failure> {
+    /// The id of a call: Claude Code and Codex give one.
+    pub(crate) fn call_id(&self, host: Host) -> Result<Option<String>, Failure> {
+        match host {
+            Host::ClaudeCode | Host::Codex => self.optional_text("tool_use_id"),
+            Host::Gemini | Host::Cursor | Host::Copilot => Ok(None),
+        }
+    }
+
+    fn event(&self, host: Host) -> Result<(String, Occasion), Failure> {
         let name = self.text("hook_event_name")?;
         let known = host.events().iter().find(|(known, _)| *known == name);
         match known {
-            Some((_, event)) => Ok((name, *event)),
+            Some((_, occasion)) => Ok((name, *occasion)),
             None => Err(format!(
                 "{} has no event `{name}` that this hook answers",
                 host.name()
@@ -175,7 +253,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn object(&self, key: &str) -> Result<Json<'a>, Failure> {
+    pub(crate) fn object(&self, key: &str) -> Result<Json<'a>, Failure> {
         match self.get(key) {
             Some(json @ Json::Map(_)) => Ok(json.clone()),
             Some(_) => Err(format!("`{key}` of the input must be an object")),

@@ -1,6 +1,8 @@
-//! `bobcat-hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE]`: the hook command of a coding agent.
+//! `bobcat-hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY]`: the hook command of a
+//! coding agent.
 //!
-//! The host writes one tool call to standard input; the answer goes to standard output in the host's dialect.
+//! The host writes one tool call to standard input; the answer goes to standard output in the host's dialect. With a policy
+//! that remembers, calls are decided with the record of their session, in a file of the directory.
 //! INVARIANT: the process ends with exit code 2 and one line on stderr, which every host takes as a refusal, unless the
 //! whole answer has been written. `bobcat hook` in Python is the oracle of the tests.
 
@@ -8,6 +10,7 @@
 
 mod answer;
 mod bundle;
+mod call_result;
 mod canonical;
 mod clock;
 mod decide;
@@ -19,6 +22,7 @@ mod manifest;
 mod options;
 mod output;
 mod reason;
+mod remember;
 
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,6 +33,8 @@ use std::time::{Duration, Instant};
 
 use bobcat_core::lang::Verdict;
 
+use answer::Answer;
+use input::Input;
 use options::Options;
 
 /// The time for reading, deciding and writing. `bobcat install` gives hosts a longer timeout, so that this one ends first.
@@ -88,7 +94,7 @@ fn supervise() -> Result<(), Failure> {
     }
 }
 
-/// Reads the call, decides, records the decision, and writes the whole answer.
+/// Reads the input, and answers a call, or records the result of one or the user's words.
 fn answer() -> Result<(), Failure> {
     let options = Options::parse(std::env::args_os().skip(1))?;
     if options
@@ -100,16 +106,42 @@ fn answer() -> Result<(), Failure> {
     }
     let bundle = bundle::load(&options.policy)?;
     let text = input::read_all()?;
-    let call = input::Call::parse(options.host, &text)?;
-    let reply = decide::decide(&bundle.program, &call)?;
+    match Input::parse(options.host, &text)? {
+        Input::Call(call) => {
+            let answer = answer_call(&options, &bundle, &call)?;
+            output::write(&match answer {
+                Some(answer) => answer::render(call.host, &answer),
+                None => delegate::answer(text)?,
+            })
+        }
+        Input::Result(result) => remember::result(&options, &bundle.program, &result),
+        Input::Task(task) => remember::task(&options, &bundle.program, &task),
+    }
+}
+
+/// Decides on a call and records it; `None`: the hook in Python is to do that.
+fn answer_call(
+    options: &Options,
+    bundle: &bundle::Bundle,
+    call: &input::Call<'_>,
+) -> Result<Option<Answer>, Failure> {
+    let time = clock::now().ok_or(clock::INVALID)?;
+    let session = remember::session(options, &bundle.program, call.session())?;
+    let reply = decide::decide(&bundle.program, call, (session.as_ref(), &time))?;
     if options.approvals.is_some() && reply.verdict == Verdict::ApproveRequired {
-        return output::write(&delegate::answer(text)?);
+        return Ok(None);
     }
-    let answer = answer::choose(&call, &reply, options.grant)?;
+    let answer = answer::choose(call, &reply, options.grant)?;
+    if let Some(session) = session
+        && bundle.program.remembers()
+        && answer.may_run()
+    {
+        remember::call(session, call, (&reply, &time))?;
+    }
     if let Some(log) = &options.log {
-        log::record::write(log, &bundle.id, &call, (&reply, &answer))?;
+        log::record::write(log, &bundle.id, call, (&reply, &answer))?;
     }
-    output::write(&answer::render(call.host, &answer))
+    Ok(Some(answer))
 }
 
 /// Returns a function that is true once a signal has asked the process to end.

@@ -11,6 +11,7 @@ const CAPS: Caps = Caps {
     nodes: 16 << 20,
 };
 const MAX_EPOCH: i64 = (1 << 53) - 1;
+const MEMORY: &[u8] = b",\"memory\":";
 const IR_VERSION: i64 = bobcat_core::ir::IR_VERSION;
 
 /// Metadata of a policy.
@@ -23,8 +24,8 @@ pub(crate) struct Manifest {
     pub(crate) has_host_rules: bool,
     /// The number of rules.
     pub(crate) rule_count: u64,
-    /// The canonical bytes of the policy up to its rules.
-    header: String,
+    /// The canonical bytes of the policy up to its rules, before and behind the place of its memory.
+    header: (String, String),
 }
 
 impl Manifest {
@@ -63,9 +64,15 @@ impl Manifest {
         }
     }
 
-    /// Returns true if `ir` has the header that this manifest describes.
-    pub(crate) fn is_header_of(&self, ir: &[u8]) -> bool {
-        ir.starts_with(self.header.as_bytes()) && ir.ends_with(b"]}")
+    /// Returns true if `ir` with this memory, empty without any, has the header that this manifest describes.
+    pub(crate) fn is_header_of(&self, ir: &[u8], memory: &[u8]) -> bool {
+        let (before, behind) = &self.header;
+        let rest = ir.strip_prefix(before.as_bytes());
+        let rest = rest.and_then(|rest| match memory {
+            [] => Some(rest),
+            memory => rest.strip_prefix(MEMORY)?.strip_prefix(memory),
+        });
+        rest.is_some_and(|rest| rest.starts_with(behind.as_bytes())) && ir.ends_with(b"]}")
     }
 }
 
@@ -124,9 +131,12 @@ fn defaults(map: &JsonMap<'_>) -> Option<String> {
     ))
 }
 
-fn header(defaults: &str, language: i64, profile: &str) -> String {
-    format!(
-        "{{\"defaults\":{defaults},\"ir_version\":{IR_VERSION},\"language_version\":{language},\"profile\":\"{profile}\",\"rules\":["
+fn header(defaults: &str, language: i64, profile: &str) -> (String, String) {
+    (
+        format!(
+            "{{\"defaults\":{defaults},\"ir_version\":{IR_VERSION},\"language_version\":{language}"
+        ),
+        format!(",\"profile\":\"{profile}\",\"rules\":["),
     )
 }
 

@@ -1,4 +1,4 @@
-//! The command line: `HOST --policy FILE [--grant] [--log LOG] [--approvals STORE]`.
+//! The command line: `HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY]`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use crate::Failure;
 use crate::host::Host;
 
-const USAGE: &str =
-    "usage: bobcat-hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE]";
+const USAGE: &str = "usage: bobcat-hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY]";
 
 /// A valid command line.
 #[derive(Debug)]
@@ -22,26 +21,29 @@ pub(crate) struct Options {
     pub(crate) log: Option<OsString>,
     /// The URL of the store that keeps approvals.
     pub(crate) approvals: Option<OsString>,
+    /// The directory of sessions.
+    pub(crate) state: Option<PathBuf>,
 }
 
 impl Options {
     /// Reads the arguments after the program's name.
     pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Self, Failure> {
         let (mut host, mut policy, mut grant) = (None, None, false);
-        let (mut log, mut approvals) = (None, None);
+        let (mut log, mut approvals, mut state) = (None, None, None);
         let mut arguments = arguments;
         while let Some(argument) = arguments.next() {
             let shown = argument.to_string_lossy().into_owned();
             let unknown = || format!("unknown argument `{shown}`; {USAGE}");
             let (name, attached) = split(&argument);
             match name {
-                "--policy" | "--log" | "--approvals" => {
+                "--policy" | "--log" | "--approvals" | "--state" => {
                     let value = attached.or_else(|| arguments.next());
                     let value = value.ok_or_else(|| format!("{name} has no value; {USAGE}"))?;
                     let place = match name {
                         "--policy" => &mut policy,
                         "--log" => &mut log,
-                        _ => &mut approvals,
+                        "--approvals" => &mut approvals,
+                        _ => &mut state,
                     };
                     set(place, value, name)?;
                 }
@@ -62,6 +64,7 @@ impl Options {
             grant,
             log,
             approvals,
+            state: state.map(PathBuf::from),
         })
     }
 }

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from bobcat.cli.hooks.call import Call, HookError
+from bobcat.cli.hooks.exact import MAX_INT_BITS
 from bobcat.model.decision import Decision, Verdict
 
 JsonObject = dict[str, Any]  # Any: JSON
-
-MAX_INT_BITS = 4096
-"""Bits of the largest integer that an answer holds: the cap of the core on a value."""
 
 _BLANK = frozenset(
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"

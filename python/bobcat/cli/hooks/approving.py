@@ -20,13 +20,13 @@ from bobcat.approvals.binding import canonical
 from bobcat.bundle import Policy
 from bobcat.cli.hooks.answer import Answer as HookAnswer
 from bobcat.cli.hooks.answer import choose, rewrite_problem, stated_reason
-from bobcat.cli.hooks.call import CALL_KIND, Call, HookError
+from bobcat.cli.hooks.call import CALL_KIND, HookError
+from bobcat.cli.hooks.remember import Remembering
 from bobcat.errors import ApprovalError, StoreError
 from bobcat.ir.canonical import EncodingError
 from bobcat.model.decision import ActionRequest, Decision, Verdict
 from bobcat.model.frozen import thaw
 from bobcat.model.run import ApprovalDecision, ApprovalRequest
-from bobcat.pdp import evaluate
 from bobcat.runtime.mediator import effective_args, with_args
 from bobcat.stores.protocol import DurableStore, VersionConflict
 from bobcat.stores.urls import open_store, shown_url
@@ -45,20 +45,21 @@ class Settled:
     more: Mapping[str, Any]
 
 
-def settle(url: str, policy: Policy, call: Call, decision: Decision, *, grant: bool) -> Settled:
+def settle(url: str, memory: Remembering, decision: Decision, *, grant: bool) -> Settled:
     """Ask for the approval that `decision` requires, or consume the answer to it. Raises `HookError`."""
-    problem = rewrite_problem(call, decision.transform_args, stated_reason(decision))
+    problem = rewrite_problem(memory.call, decision.transform_args, stated_reason(decision))
     if problem is not None:  # no approval could make the host run it
         return Settled(HookAnswer("deny", problem), decision, {})
     try:
-        return asyncio.run(_settle(url, policy, call, decision, grant=grant))
+        return asyncio.run(_settle(url, memory, decision, grant=grant))
     except (StoreError, ApprovalError) as error:
         raise HookError(f"the approvals in `{shown_url(url)}` cannot be used ({error.code}): {error}") from error
     except EncodingError as error:
         raise HookError(f"the question cannot be recorded: {error}") from error
 
 
-async def _settle(url: str, policy: Policy, call: Call, decision: Decision, *, grant: bool) -> Settled:
+async def _settle(url: str, memory: Remembering, decision: Decision, *, grant: bool) -> Settled:
+    policy, call = memory.policy, memory.call
     request = with_args(call.request, effective_args(call.request, decision))
     id = _call_id(policy, request)
     async with aclosing(open_store(url)) as store:
@@ -77,7 +78,7 @@ async def _settle(url: str, policy: Policy, call: Call, decision: Decision, *, g
                     continue  # another hook consumed this answer, or asked the same
             if isinstance(answer, Pending):
                 return _pending(url, answer.approval, decision)
-            return _answered(answer, policy, call, decision, grant=grant)
+            return _answered(answer, memory, decision, grant=grant)
 
 
 async def _ask(store: DurableStore, request: ApprovalRequest) -> Answer | Pending:
@@ -106,12 +107,12 @@ def _pending(url: str, approval: str, decision: Decision) -> Settled:
     return Settled(HookAnswer("deny", text), decision, {"approvals": [approval], "code": PENDING})
 
 
-def _answered(answer: Answer, policy: Policy, call: Call, decision: Decision, *, grant: bool) -> Settled:
+def _answered(answer: Answer, memory: Remembering, decision: Decision, *, grant: bool) -> Settled:
     if answer.refusal is not None:
         return _refused(answer.refusal.removeprefix("denied: "), decision)
     effective = decision
     if answer.args is not None:
-        effective = evaluate(policy, with_args(call.request, thaw(answer.args)))
+        effective = memory.decide(with_args(memory.call.request, thaw(answer.args)))
         same = effective.verdict is Verdict.APPROVE_REQUIRED and effective.matched_rules == decision.matched_rules
         if effective.verdict is not Verdict.ALLOW and not same:
             text = f"the arguments as edited by {answer.approver} are decided {effective.verdict}"
@@ -120,7 +121,7 @@ def _answered(answer: Answer, policy: Policy, call: Call, decision: Decision, *,
         effective = replace(effective, transform_args=edited)
     new = effective.transform_args
     permitted = replace(effective, verdict=Verdict.ALLOW if new is None else Verdict.TRANSFORM)
-    chosen = choose(call, permitted, grant=grant)
+    chosen = choose(memory.call, permitted, grant=grant)
     return Settled(chosen, replace(decision, transform_args=new), {"approver": answer.approver})
 
 

@@ -1,4 +1,4 @@
-"""The input of a hook: one tool call of a host, read into a request.
+"""The input of a hook before a call: one tool call of a host, read into a request.
 
 Only the fields named here are read; others are ignored. A missing or mistyped one is a `HookError`, and so is a key
 that is written twice anywhere in the input. The native hook reads the same in `rust/hook/src/input.rs`.
@@ -32,7 +32,16 @@ EVENTS: Mapping[Host, Mapping[str, Event]] = {
     },
     "copilot": {"preToolUse": "tool"},
 }
-"""The events that a hook answers, by host. Copilot's input does not name its event."""
+"""The events of calls, by host. Copilot's input does not name its event."""
+
+RESULT_EVENTS: Mapping[Host, str] = {"claude-code": "PostToolUse", "codex": "PostToolUse", "gemini": "AfterTool"}
+"""The event after a call that succeeded, of the hosts that have a known one."""
+TASK_EVENTS: Mapping[Host, str] = {
+    "claude-code": "UserPromptSubmit",
+    "codex": "UserPromptSubmit",
+    "gemini": "BeforeAgent",
+}
+"""The event after the user has written."""
 
 CALL_KIND = "hook-call"
 """Kind of the store's document of a call that needs an approval: its consumed answers, its tool, its directory."""
@@ -51,12 +60,30 @@ class Call:
     host: Host
     event: Event
     request: ActionRequest
+    id: str | None
+    """The id of the call, if the host gives one."""
+    session: str | None
+    """The session, if the host names one."""
 
 
 def read_call(host: Host, text: bytes) -> Call:
-    """Read the input of `host`. Raises `HookError`."""
-    fields = _object(text, "the input")
-    name = "preToolUse" if host == "copilot" else _text(fields, "hook_event_name")
+    """Read the input of `host` before a call. Raises `HookError`."""
+    return read_proposal(host, read_fields(text))
+
+
+def read_fields(text: bytes) -> Fields:
+    """Read an input. Raises `HookError`."""
+    return _object(text, "the input")
+
+
+def call_id(host: Host, fields: Fields) -> str | None:
+    """The id of a call: Claude Code and Codex give one. Raises `HookError`."""
+    return _optional(fields, "tool_use_id") if host in ("claude-code", "codex") else None
+
+
+def read_proposal(host: Host, fields: Fields) -> Call:
+    """Read the fields of an input before a call. Raises `HookError`."""
+    name = "preToolUse" if host == "copilot" else text_of(fields, "hook_event_name")
     if name not in EVENTS[host]:
         raise HookError(f"{host} has no event `{name}` that this hook answers")
     event = EVENTS[host][name]
@@ -64,7 +91,7 @@ def read_call(host: Host, text: bytes) -> Call:
     session_key, required = {"copilot": ("sessionId", False), "cursor": ("conversation_id", False)}.get(
         host, ("session_id", True)
     )
-    session = _text(fields, session_key) if required else _optional(fields, session_key)
+    session = text_of(fields, session_key) if required else _optional(fields, session_key)
     extra = {
         "host": host,
         "event": name,
@@ -72,7 +99,7 @@ def read_call(host: Host, text: bytes) -> Call:
         "agent_id": _optional(fields, "agent_id"),
         "agent_type": _optional(fields, "agent_type"),
     }
-    workspace = _cursor_workspace(fields) if host == "cursor" else _text(fields, "cwd")
+    workspace = _cursor_workspace(fields) if host == "cursor" else text_of(fields, "cwd")
     request = request_from_json(
         {
             "tool": tool,
@@ -86,21 +113,21 @@ def read_call(host: Host, text: bytes) -> Call:
             },
         }
     )
-    return Call(host, event, request)
+    return Call(host, event, request, call_id(host, fields), session)
 
 
 def _action(host: Host, event: Event, fields: Fields) -> tuple[str, Fields]:
     if host == "copilot":
-        return _text(fields, "toolName"), _arguments(fields, "toolArgs")
+        return text_of(fields, "toolName"), _arguments(fields, "toolArgs")
     match event:
         case "tool":
-            return _text(fields, "tool_name"), _mapping(fields, "tool_input")
+            return text_of(fields, "tool_name"), mapping_of(fields, "tool_input")
         case "mcp":
-            return _text(fields, "tool_name"), _arguments(fields, "tool_input")
+            return text_of(fields, "tool_name"), _arguments(fields, "tool_input")
         case "shell":
-            return "Shell", {"command": _text(fields, "command")}
+            return "Shell", {"command": text_of(fields, "command")}
         case "read_file":
-            return "Read", {"file_path": _text(fields, "file_path")}
+            return "Read", {"file_path": text_of(fields, "file_path")}
 
 
 def _optional(fields: Fields, key: str) -> str | None:
@@ -121,14 +148,16 @@ def _whole(value: str, key: str) -> str:
     return value
 
 
-def _text(fields: Fields, key: str) -> str:
+def text_of(fields: Fields, key: str) -> str:
+    """Return a string of the input. Raises `HookError`."""
     value = _optional(fields, key)
     if value is None:
         raise HookError(f"the input has no `{key}`")
     return value
 
 
-def _mapping(fields: Fields, key: str) -> Fields:
+def mapping_of(fields: Fields, key: str) -> Fields:
+    """Return an object of the input. Raises `HookError`."""
     if key not in fields:
         raise HookError(f"the input has no `{key}`")
     value = fields[key]
@@ -142,7 +171,7 @@ def _arguments(fields: Fields, key: str) -> Fields:
     value = fields.get(key)
     if isinstance(value, str):
         return _object(_whole(value, key).encode(), f"`{key}` of the input")
-    return _mapping(fields, key)
+    return mapping_of(fields, key)
 
 
 def _cursor_workspace(fields: Fields) -> str:

@@ -14,7 +14,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
+from bobcat._core import RunState
 from bobcat.cli.hooks.answer import answer
 from bobcat.cli.hooks.call import Host, read_call
 from bobcat.cli.hooks.command_line import HookCommand
@@ -22,6 +24,7 @@ from bobcat.model.decision import Verdict
 
 TOOL = "bobcat_canary"
 SESSION = "bobcat-doctor"
+"""The beginning of the session of a canary: each one is the first call of its own."""
 REFUSED = 2
 
 _PROJECT = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR", "cursor": "CURSOR_PROJECT_DIR"}
@@ -47,21 +50,22 @@ class Fired:
 
 
 def canary_input(host: Host, directory: Path) -> bytes:
-    """Return the input of `host` for a call of the canary tool."""
+    """Return the input of `host` for a call of the canary tool, in a session of its own."""
+    session = f"{SESSION}-{uuid4().hex}"
     action = {"tool_name": TOOL, "tool_input": {}}
     fields: dict[str, object]
     match host:
         case "claude-code" | "codex":
-            fields = {"session_id": SESSION, "cwd": str(directory), "hook_event_name": "PreToolUse", **action}
+            fields = {"session_id": session, "cwd": str(directory), "hook_event_name": "PreToolUse", **action}
         case "gemini":
-            fields = {"session_id": SESSION, "cwd": str(directory), "hook_event_name": "BeforeTool", **action}
+            fields = {"session_id": session, "cwd": str(directory), "hook_event_name": "BeforeTool", **action}
         case "cursor":
             fields = {
-                "conversation_id": SESSION, "workspace_roots": [str(directory)], "hook_event_name": "preToolUse",
+                "conversation_id": session, "workspace_roots": [str(directory)], "hook_event_name": "preToolUse",
                 **action,
             }  # fmt: skip
         case "copilot":
-            fields = {"sessionId": SESSION, "cwd": str(directory), "toolName": TOOL, "toolArgs": {}}
+            fields = {"sessionId": session, "cwd": str(directory), "toolName": TOOL, "toolArgs": {}}
     return json.dumps(fields).encode()
 
 
@@ -72,7 +76,7 @@ def expected(host: Host, command: HookCommand, text: bytes) -> tuple[str, Verdic
 
     bundle = load_bundle(Path(command.policy or "").read_bytes())
     call = read_call(host, text)
-    decision = evaluate(bundle, call.request)
+    decision = evaluate(bundle, call.request, state=RunState(bundle))
     return answer(call, decision, grant=command.grant), decision.verdict
 
 

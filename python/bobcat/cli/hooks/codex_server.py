@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,8 @@ from threading import Timer
 from typing import Any, TypeAlias
 
 JsonObject: TypeAlias = dict[str, Any]  # Any: JSON
+
+_EVENTS = ("preToolUse", "postToolUse", "userPromptSubmit")
 
 TIME = 20
 """Seconds that the server gets for everything."""
@@ -47,7 +49,7 @@ def listed_hooks(program: str, directory: Path) -> list[ListedHook]:
 def trust_hook(program: str, directory: Path, command: str) -> None:
     """Record in Codex's settings that its user has reviewed the hook with this command line. Raises `NoAnswer`."""
     with _server(program, directory) as server:
-        own = [hook for hook in server.hooks() if hook.command == command]
+        own = [hook for hook in server.hooks(_EVENTS) if hook.command == command]
         if not own:
             raise NoAnswer("Codex does not list the hook; a project has to be trusted in Codex first")
         value = {hook.key: {"trusted_hash": hook.digest} for hook in own}
@@ -61,14 +63,14 @@ class _Server:
         self._directory = directory
         self._sent = 0
 
-    def hooks(self) -> list[ListedHook]:
+    def hooks(self, events: Collection[str] = ("preToolUse",)) -> list[ListedHook]:
         result = self.call("hooks/list", {"cwds": [str(self._directory)]})
         try:
             return [
                 ListedHook(hook["key"], hook["command"], hook["currentHash"], hook["enabled"], hook["trustStatus"])
                 for entry in result["data"]
                 for hook in entry["hooks"]
-                if hook["eventName"] == "preToolUse" and hook.get("handlerType", "command") == "command"
+                if hook["eventName"] in events and hook.get("handlerType", "command") == "command"
             ]
         except (KeyError, TypeError) as error:
             raise NoAnswer(f"its list of hooks has another form ({error})") from error

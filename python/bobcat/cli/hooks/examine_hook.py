@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bobcat.cli.hooks.canary import Fired, canary_input, expected, fire, host_shell
+from bobcat.cli.hooks.examine_memory import remembering_findings
 from bobcat.cli.hooks.report import Finding, Gate, HookReport
-from bobcat.cli.hooks.settings import HostSettings, Installed, covers_all
+from bobcat.cli.hooks.settings import HostSettings, Installed, JsonObject, covers_all
 from bobcat.errors import BundleError
 from bobcat.model.decision import Verdict
 
@@ -23,8 +24,8 @@ _NO_CALL = b"{}"
 _SOURCES = (".yaml", ".yml", ".json")
 
 
-def examine_hook(found: Installed, host: HostSettings, file: Path, directory: Path) -> HookReport:
-    """Examine a hook in the settings file `file`, for a session in `directory`."""
+def examine_hook(found: Installed, host: HostSettings, file: Path, directory: Path, settings: JsonObject) -> HookReport:
+    """Examine a hook in the settings of the file `file`, for a session in `directory`."""
     findings = [*_fields(found, host), *_program(found, host)]
     gate: Gate = "off"
     if not any(finding.level == "error" for finding in findings):
@@ -33,6 +34,7 @@ def examine_hook(found: Installed, host: HostSettings, file: Path, directory: Pa
         findings += [*bundle, *fired]
         if not bundle:
             findings += [*_stale(found), *_within_reach(found, directory)]
+            findings += remembering_findings(found, host, directory, settings)
     elif any(finding.code == "hook_missing" for finding in findings) and _closed(found, host, "missing"):
         gate = "refuses"
     return HookReport(str(file), found.command.text, gate, tuple(findings))

@@ -47,7 +47,7 @@ def examine_host(host: HostSettings, scopes: Sequence[Scope], session: Session) 
                 said = f"{path}: {error}" if isinstance(error, UnexpectedShape) else str(error)
                 findings.append(Finding("error", "unreadable_settings", f"{said}; {host.title} ignores the file"))
                 continue
-            hooks += [examine_hook(each, host, path, session.directory) for each in found]
+            hooks += [examine_hook(each, host, path, session.directory, settings) for each in found]
     if not hooks:
         help = f"run `bobcat install {host.host} --policy POLICY.bobcat`"
         findings.append(Finding("error", "not_installed", "no hook of Bobcat is installed", help))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 from uuid import uuid4
 
-from bobcat.cli.hooks.answer import MAX_INT_BITS, Answer
+from bobcat.cli.hooks.answer import Answer
 from bobcat.cli.hooks.call import Call, HookError
+from bobcat.cli.hooks.exact import is_exact
 from bobcat.decision_log import open_log
 from bobcat.errors import DecisionLogError
 from bobcat.model.decision import Decision, Verdict
@@ -43,7 +43,7 @@ def record_body(call: Call, chosen: Answer, facts: Recorded) -> dict[str, Any]: 
     """The body of the entry. Raises `HookError` for arguments without an exact form."""
     request, decision = call.request, facts.decision
     args = effective_args(request, decision)
-    if not _is_exact(request.args) or not _is_exact(args):
+    if not is_exact(request.args) or not is_exact(args):
         raise HookError("the arguments have no exact JSON form: the call cannot be recorded")
     context = request.context
     body: dict[str, Any] = {
@@ -64,16 +64,3 @@ def record_body(call: Call, chosen: Answer, facts: Recorded) -> dict[str, Any]: 
     if chosen.kind == "deny" and decision.verdict is not Verdict.DENY:
         body["error"] = chosen.reason
     return {**body, **facts.more}
-
-
-def _is_exact(value: Any) -> bool:  # Any: frozen JSON
-    """Return true for a value that the native hook can write: no infinity, lone surrogate or integer above its cap."""
-    if isinstance(value, Mapping):
-        return all(_is_exact(key) and _is_exact(item) for key, item in value.items())
-    if isinstance(value, tuple | list):
-        return all(map(_is_exact, value))
-    if isinstance(value, str):
-        return not any("\ud800" <= char <= "\udfff" for char in value)
-    if isinstance(value, float):
-        return isfinite(value)
-    return type(value) is not int or value.bit_length() <= MAX_INT_BITS

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from bobcat.cli.hooks.call import Host
+from bobcat.cli.hooks.call import RESULT_EVENTS, TASK_EVENTS, Host
 from bobcat.cli.hooks.command_line import HookCommand, parse_command
 
 Scope: TypeAlias = Literal["project", "user"]
@@ -74,6 +74,21 @@ class HostSettings:
     measured: bool = True
     oldest: tuple[int, ...] | None = None
     """The oldest version with the fields of `fail_closed`."""
+
+    @property
+    def result_event(self) -> str | None:
+        """The event after a call, in whose input the host reports the result; None: none is known."""
+        return RESULT_EVENTS.get(self.host)
+
+    @property
+    def task_event(self) -> str | None:
+        """The event after the user has written; None: none is known."""
+        return TASK_EVENTS.get(self.host)
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The events at which a hook can be installed, that of calls first."""
+        return tuple(event for event in (self.event, self.result_event, self.task_event) if event is not None)
 
     def path(self, scope: Scope, directory: Path, environ: Mapping[str, str], home: Path) -> Path | None:
         """Return the settings file of a scope; None if the host has none."""
@@ -152,10 +167,10 @@ class UnexpectedShape(Exception):
     """The settings have another shape than the host expects. The message names the place."""
 
 
-def installed(settings: JsonObject, host: HostSettings) -> list[Installed]:
-    """Return Bobcat's hooks in the settings. Raises `UnexpectedShape`."""
+def installed(settings: JsonObject, host: HostSettings, event: str | None = None) -> list[Installed]:
+    """Return Bobcat's hooks at an event of the settings, by default that of calls. Raises `UnexpectedShape`."""
     found = []
-    for group, hooks in _lists(settings, host):
+    for group, hooks in _lists(settings, host, event or host.event):
         for hook in hooks:
             command = parse_command(hook.get(host.command_key)) if isinstance(hook, dict) else None
             if command is not None:
@@ -163,29 +178,17 @@ def installed(settings: JsonObject, host: HostSettings) -> list[Installed]:
     return found
 
 
-def with_hook(settings: JsonObject, host: HostSettings, command: str) -> JsonObject:
+def with_hook(settings: JsonObject, host: HostSettings, command: str, events: Collection[str] = ()) -> JsonObject:
     """Return the settings with one hook that runs `command`; a present one of Bobcat is changed in place.
 
-    Raises `UnexpectedShape`.
+    The hook is at the event of calls and at those of `events`, and at no other one. Raises `UnexpectedShape`.
     """
     settings = copy.deepcopy(settings)
-    wanted = host.hook(command)
-    own = [found for found in installed(settings, host) if found.command.plain]
-    covering = [found for found in own if found.group is None or covers_all(found.group.get("matcher"))]
-    if covering:
-        for key in ("async", "if"):  # the host would not wait for the hook, or run it for some calls only
-            covering[0].hook.pop(key, None)
-        covering[0].hook.update(wanted)
-        for extra in own:
-            if extra is not covering[0]:
-                extra.hook["\0"] = True
-        _sweep(settings, host)
-    else:
-        for extra in own:
-            extra.hook["\0"] = True
-        _sweep(settings, host)
-        entry = {"matcher": "*", "hooks": [wanted]} if host.grouped else wanted
-        settings.setdefault("hooks", {}).setdefault(host.event, []).append(entry)
+    for event in host.events:
+        if event == host.event or event in events:
+            _put(settings, host, event, command)
+        else:
+            _take(settings, host, event)
     settings = {**host.top, **settings}
     if host.switch is not None:
         section = settings.setdefault(host.switch[0], {})
@@ -195,17 +198,40 @@ def with_hook(settings: JsonObject, host: HostSettings, command: str) -> JsonObj
     return settings
 
 
+def _put(settings: JsonObject, host: HostSettings, event: str, command: str) -> None:
+    wanted = host.hook(command)
+    own = [found for found in installed(settings, host, event) if found.command.plain]
+    covering = [found for found in own if found.group is None or covers_all(found.group.get("matcher"))]
+    if covering:
+        for key in ("async", "if"):  # the host would not wait for the hook, or run it for some calls only
+            covering[0].hook.pop(key, None)
+        covering[0].hook.update(wanted)
+    for extra in own:
+        if extra not in covering[:1]:
+            extra.hook["\0"] = True
+    _sweep(settings, host, event)
+    if not covering:
+        entry = {"matcher": "*", "hooks": [wanted]} if host.grouped else wanted
+        settings.setdefault("hooks", {}).setdefault(event, []).append(entry)
+
+
+def _take(settings: JsonObject, host: HostSettings, event: str) -> bool:
+    """Remove Bobcat's hooks at an event; true if there were any."""
+    own = [found for found in installed(settings, host, event) if found.command.plain]
+    for found in own:
+        found.hook["\0"] = True
+    _sweep(settings, host, event)
+    return bool(own)
+
+
 def without_hook(settings: JsonObject, host: HostSettings) -> JsonObject:
     """Return the settings without Bobcat's hooks, and without the containers that this leaves empty.
 
     Raises `UnexpectedShape`.
     """
     settings = copy.deepcopy(settings)
-    own = [found for found in installed(settings, host) if found.command.plain]
-    for found in own:
-        found.hook["\0"] = True
-    _sweep(settings, host)
-    if own and not settings.get("hooks") and host.switch is not None:
+    taken = [_take(settings, host, event) for event in host.events]
+    if any(taken) and not settings.get("hooks") and host.switch is not None:
         section = settings.get(host.switch[0])
         if section == {host.switch[1]: True}:
             del settings[host.switch[0]]
@@ -217,28 +243,28 @@ def covers_all(matcher: object) -> bool:
     return matcher in (None, "", "*", ".*")
 
 
-def _lists(settings: JsonObject, host: HostSettings) -> Iterator[tuple[JsonObject | None, list[Any]]]:
-    """Yield the lists of hooks of the host's event, each with its group."""
+def _lists(settings: JsonObject, host: HostSettings, event: str) -> Iterator[tuple[JsonObject | None, list[Any]]]:
+    """Yield the lists of hooks of an event, each with its group."""
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict):
         raise UnexpectedShape("`hooks` is not an object")
-    entries = hooks.get(host.event, [])
+    entries = hooks.get(event, [])
     if not isinstance(entries, list):
-        raise UnexpectedShape(f"`hooks.{host.event}` is not a list")
+        raise UnexpectedShape(f"`hooks.{event}` is not a list")
     if not host.grouped:
         yield None, entries
         return
     for index, group in enumerate(entries):
         own = group.get("hooks") if isinstance(group, dict) else None
         if not isinstance(own, list):
-            raise UnexpectedShape(f"`hooks.{host.event}[{index}]` has no list `hooks`")
+            raise UnexpectedShape(f"`hooks.{event}[{index}]` has no list `hooks`")
         yield group, own
 
 
-def _sweep(settings: JsonObject, host: HostSettings) -> None:
+def _sweep(settings: JsonObject, host: HostSettings, event: str) -> None:
     """Remove the marked hooks, and the groups, lists and objects that are empty because of that."""
     swept = False
-    for _, hooks in list(_lists(settings, host)):
+    for _, hooks in list(_lists(settings, host, event)):
         kept = [hook for hook in hooks if not (isinstance(hook, dict) and "\0" in hook)]
         swept = swept or len(kept) < len(hooks)
         if not kept and hooks:
@@ -249,11 +275,11 @@ def _sweep(settings: JsonObject, host: HostSettings) -> None:
         return
     events = settings["hooks"]
     if host.grouped:
-        events[host.event] = [group for group in events[host.event] if group["hooks"] != ["\0"]]
-    elif events[host.event] == ["\0"]:
-        events[host.event] = []
-    if not events[host.event]:
-        del events[host.event]
+        events[event] = [group for group in events[event] if group["hooks"] != ["\0"]]
+    elif events[event] == ["\0"]:
+        events[event] = []
+    if not events[event]:
+        del events[event]
     if not events:
         del settings["hooks"]
 

@@ -1,22 +1,16 @@
 //! The file beside a log: its lock, and the position, hash and size up to which the log is known to be written.
 
 use std::ffi::OsString;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
+use bobcat_session::{lock, private};
 use sha2::{Digest as _, Sha256};
 
 use super::entry::{Head, hex};
-use super::private;
 
-/// The time that an append waits for other writers: less than the deadline of the hook.
-const BUSY: Duration = Duration::from_secs(4);
-/// The time between two attempts to lock.
-const POLL: Duration = Duration::from_micros(500);
 const NAME: &str = "bobcat-log";
 const CHECK_DIGITS: usize = 16;
 const MAX_BYTES: u64 = 4096;
@@ -45,33 +39,8 @@ impl HeadFile {
     /// Opens and locks the file beside the log at `path`.
     pub(super) fn lock(path: &Path) -> io::Result<Self> {
         let path = beside(path, "-head");
-        let until = Instant::now() + BUSY;
-        loop {
-            let file = private::open(&path)?;
-            loop {
-                match file.try_lock() {
-                    Ok(()) => break,
-                    Err(TryLockError::Error(error)) => return Err(error),
-                    Err(TryLockError::WouldBlock) if Instant::now() > until => {
-                        return Err(io::Error::other(
-                            "it is locked by another writer for too long",
-                        ));
-                    }
-                    Err(TryLockError::WouldBlock) => thread::sleep(POLL),
-                }
-            }
-            // Removed or replaced meanwhile: the lock on it excludes no one.
-            let (opened, named) = (file.metadata()?, std::fs::metadata(&path));
-            if named.is_ok_and(|it| (it.dev(), it.ino()) == (opened.dev(), opened.ino())) {
-                return Ok(Self { path, file });
-            }
-            if Instant::now() > until {
-                return Err(io::Error::other(format!(
-                    "`{}` is replaced again and again",
-                    path.display()
-                )));
-            }
-        }
+        let file = lock::lock(&path, private::open)?;
+        Ok(Self { path, file })
     }
 
     /// Reads the mark.

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use super::entry::{Head, empty, head_of, next_line};
 use super::head_file::{Content, HeadFile, Mark, beside};
-use super::private;
+use bobcat_session::private;
+
 use crate::Failure;
 use crate::clock;
 

@@ -8,8 +8,6 @@ mod entry;
 mod head_file;
 #[cfg(unix)]
 mod jsonl;
-#[cfg(unix)]
-mod private;
 pub(crate) mod record;
 
 use std::ffi::OsStr;
