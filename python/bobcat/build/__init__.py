@@ -14,7 +14,8 @@ it checks YAML, and reports the Python line of each.
 
 from bobcat.build.capabilities import Capability, capability
 from bobcat.build.conditions import Condition, all_of, any_of, not_
-from bobcat.build.paths import Edit, Path, args, context, declared, path, tool
+from bobcat.build.memory import record, result, run
+from bobcat.build.paths import Edit, Path, args, context, declared, element, path, tool
 from bobcat.build.policy import Policy
 from bobcat.build.rules import Rule, When, always, when
 
@@ -33,8 +34,12 @@ __all__ = [
     "capability",
     "context",
     "declared",
+    "element",
     "not_",
     "path",
+    "record",
+    "result",
+    "run",
     "tool",
     "when",
 ]

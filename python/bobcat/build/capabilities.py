@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from bobcat.build.places import Positions, SourcePosition, here
 
 if TYPE_CHECKING:
+    from bobcat.frontend.builder.located import PolicyNames
     from bobcat.frontend.builder.rules import BuiltRule
-    from bobcat.frontend.strict.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class Capability:
         names = (name for name, _ in self.keys[1:])
         return f"capability({', '.join([repr(action), *(f'{n}={v!r}' for n, v in zip(names, rest, strict=True))])})"
 
-    def __bobcat_rules__(self, index: int, positions: Positions, resources: Resources) -> tuple[BuiltRule, ...]:
+    def __bobcat_rules__(self, index: int, positions: Positions, names: PolicyNames) -> tuple[BuiltRule, ...]:
         """Return the rules in the IR, or the diagnostics that prevented them. `index` is that in its policy."""
         from bobcat.build.surface import built_capability
 
-        return built_capability(dict(self.keys), self.place, index, positions, resources)
+        return built_capability(dict(self.keys), self.place, index, positions, names)
 
 
 def capability(action: str | Iterable[str], **keys: Any) -> Capability:  # Any: as in YAML

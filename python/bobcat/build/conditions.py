@@ -15,7 +15,7 @@ from bobcat.language.operators import SIGNS
 # Any: a scalar, a list, a mapping of plain data, or a path; the compiler checks it against the operator.
 Operand: TypeAlias = Any
 
-_LISTED = (OperandForm.SCALARS, OperandForm.PARTS, OperandForm.SOME_PARTS, OperandForm.BOUNDS)
+_LISTED = (OperandForm.SCALARS, OperandForm.PARTS, OperandForm.SOME_PARTS, OperandForm.BOUNDS, OperandForm.SOURCES)
 """Operands whose items are the arguments of the method."""
 _TRUTH = (
     "a condition has no truth value while a policy is built: combine conditions with `&`, `|` and `~`, each in "
@@ -91,14 +91,17 @@ class PathComparison(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """Operators that one value must all satisfy."""
+    """Operators that one value must all satisfy, and conditions on an element."""
 
     __test__ = False
 
     items: tuple[tuple[str, Operand], ...]
+    conditions: tuple[Condition, ...] = ()
 
     def __repr__(self) -> str:
-        return ", ".join(f"{method(name)}={operand!r}" for name, operand in self.items)
+        return ", ".join(
+            [*map(repr, self.conditions), *(f"{method(name)}={operand!r}" for name, operand in self.items)]
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -12,13 +12,26 @@ from keyword import iskeyword
 from typing import Any, NoReturn
 
 from bobcat.build.chains import chain_text, derived_kind, part_text
-from bobcat.build.conditions import Condition, NotCondition, Operand, PathComparison, Readable, Subject, Tests
+from bobcat.build.conditions import (
+    AllConditions,
+    AnyCondition,
+    Condition,
+    NotCondition,
+    Operand,
+    PathComparison,
+    Readable,
+    Subject,
+    Tests,
+    flattened,
+)
 from bobcat.build.places import SourcePosition, here
 from bobcat.language.facets import FACETS, IR_OPERATORS, PARTS, RANGE
 from bobcat.language.kinds import OperandKind
 from bobcat.language.operators import OperatorMethods
 
 _PARENTHESES = "a path is not a condition: put each comparison in parentheses, as in `(args.x == 1) & (args.y == 2)`"
+ELEMENT = "element"
+"""The head of paths below an element of a list."""
 _WHOLE = (("args", ()), ("context", ("extra",)))
 
 
@@ -56,7 +69,7 @@ class Path(OperatorMethods[Condition, "Path"], Subject):
             return Path(self.head, self.steps, (*self.chain, part_text(name)))
         if name in FACETS or (name == RANGE and kind in IR_OPERATORS[RANGE].kinds):
             return _Called(self, name)
-        raise TypeError(f"the result of `{self.chain[-1]}` has no fields; elements are tested as a whole")
+        raise TypeError(f"the result of `{self.chain[-1]}` has no fields")
 
     def __eq__(self, other: Operand) -> Condition:  # type: ignore[override]  # a condition, not a bool
         return self._compare("eq", other)
@@ -118,15 +131,18 @@ class Path(OperatorMethods[Condition, "Path"], Subject):
     def _compare(self, operator: str, operand: Operand) -> Condition:
         return PathComparison(here(), Path(self.head, self.steps), (*self.chain, operator), _plain(operand))
 
-    def _derive(self, operator: str, tests: dict[str, Operand]) -> Path | Condition:
+    def _derive(
+        self, operator: str, tests: dict[str, Operand], conditions: tuple[Condition, ...] = ()
+    ) -> Path | Condition:
         if (self.head, self.steps) in _WHOLE:
             raise TypeError(
                 f"`{operator}` does not apply to a mapping; for an argument of that name, write `{self!r}[...]`"
             )
-        if not tests:
+        if not tests and not conditions:
             return Path(self.head, self.steps, (*self.chain, operator))
         items = tuple((name.rstrip("_"), _plain(operand)) for name, operand in tests.items())
-        return PathComparison(here(), Path(self.head, self.steps), (*self.chain, operator), Tests(items))
+        found = tuple(_about_element(item) for item in flattened(conditions))
+        return PathComparison(here(), Path(self.head, self.steps), (*self.chain, operator), Tests(items, found))
 
 
 class _Called(Path):
@@ -199,6 +215,7 @@ class _Context(Group):
     correlation_id: Path
     step_seq: Path
     timestamp: Path
+    task: Path
 
     @property
     def principal(self) -> Group:
@@ -230,6 +247,51 @@ class Edit:
         return f"{self.path!r}.{self.operation}({value})"
 
 
+class _Element(Path):
+    """An element of a list, in the conditions of `any`, `all`, `none` and `first`."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(ELEMENT)
+
+    def __getitem__(self, name: str) -> Path:
+        return _ElementPart(ELEMENT, ())[name]
+
+
+class _ElementPart(Path):
+    """A path below an element."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> Path:
+        found = super().__getitem__(name)
+        return found if found.chain else _ElementPart(found.head, found.steps)
+
+    def __call__(self) -> Path:
+        """Return the value that a facet parses: `element.email().domain`, `element.link.url().host`."""
+        if self.chain or not self.steps or self.steps[-1] not in FACETS:
+            return super().__call__()
+        return Path(self.head, self.steps[:-1], (self.steps[-1],))
+
+
+def _about_element(condition: Condition) -> Condition:
+    """Return a condition all of whose comparisons are about an element; TypeError for another one."""
+    match condition:
+        case NotCondition(_, item):
+            _about_element(item)
+        case AllConditions(_, items) | AnyCondition(_, items):
+            for item in items:
+                _about_element(item)
+        case PathComparison(_, path) if path.head == ELEMENT:
+            pass
+        case _:
+            raise TypeError(f"`{condition!r}` is not about `element`: write `args.files.all(element.size < 5)`")
+    return condition
+
+
+element = _Element()
+"""An element of a list: `args.files.all(element.size < 5)`, `args.to.all((element == "a") | element.from_("task"))`."""
 tool = Path("tool")
 """The name of the tool."""
 args = Group("args")

@@ -19,7 +19,8 @@ class Policy:
 
     `Policy(rule, rule)` or `Policy(rules)`. Rules without an id are named `rule_<index>`. The defaults apply if this
     policy is compiled alone; beside YAML, the defaults of the YAML apply, and this policy may not have any.
-    `resources` are those of its rules and capabilities, as in YAML.
+    `resources` and `sources` are those of its rules and capabilities, as in YAML; in `sources`, a condition stands for
+    a match.
     """
 
     def __init__(
@@ -29,11 +30,13 @@ class Policy:
         on_missing_shadow: str | None = None,
         on_rule_error: str | None = None,
         resources: Mapping[str, Mapping[str, str]] | None = None,
+        sources: Mapping[str, Mapping[str, Any]] | None = None,  # Any: as in YAML
     ) -> None:
         items = tuple(_rules(rules))
         self._rules = tuple(item for item in items if isinstance(item, Rule))
         self._capabilities = tuple(item for item in items if isinstance(item, Capability))
         self._resources = {name: dict(resource) for name, resource in (resources or {}).items()}
+        self._sources = {name: dict(source) for name, source in (sources or {}).items()}
         self._place = here()
         given = {"on_no_match": on_no_match, "on_missing_shadow": on_missing_shadow, "on_rule_error": on_rule_error}
         self._defaults = {name: value for name, value in given.items() if value is not None}
@@ -62,15 +65,15 @@ class Policy:
     def __bobcat_policy__(self) -> tuple[Mapping[str, str], tuple[BuiltRule, ...]]:
         """Return the defaults, and the rules in the IR."""
         positions = Positions()
-        if not self._capabilities and not self._resources:
+        if not self._capabilities and not self._resources and not self._sources:
             rules = (rule.__bobcat_rule__(index, positions) for index, rule in enumerate(self._rules))
             return self.defaults, tuple(rules)
-        from bobcat.build.surface import built_resources
+        from bobcat.build.surface import built_names
 
-        resources, findings = built_resources(self._resources, self._place, positions)
-        built = [rule.__bobcat_rule__(index, positions, resources) for index, rule in enumerate(self._rules)]
+        names, findings = built_names(self._resources, self._sources, self._place, positions)
+        built = [rule.__bobcat_rule__(index, positions, names) for index, rule in enumerate(self._rules)]
         for index, item in enumerate(self._capabilities):
-            built.extend(item.__bobcat_rules__(index, positions, resources))
+            built.extend(item.__bobcat_rules__(index, positions, names))
         return self.defaults, (*findings, *built)
 
     def __iter__(self) -> Iterator[Rule | Capability]:
@@ -88,8 +91,12 @@ class Policy:
         twice = [name for name, item in self._resources.items() if other._resources.get(name, item) != item]
         if twice:
             raise TypeError(f"both policies have a resource `{twice[0]}`; rename it in one")
+        twice = [name for name, item in self._sources.items() if repr(other._sources.get(name, item)) != repr(item)]
+        if twice:
+            raise TypeError(f"both policies have a source `{twice[0]}`; rename it in one")
         defaults = {**self._defaults, **other._defaults}
-        return Policy(self, other, resources={**self._resources, **other._resources}, **defaults)
+        resources, sources = {**self._resources, **other._resources}, {**self._sources, **other._sources}
+        return Policy(self, other, resources=resources, sources=sources, **defaults)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
@@ -98,13 +105,14 @@ class Policy:
 
     @property
     def _content(self) -> tuple[object, ...]:
-        return self._rules, self._capabilities, self._resources, self._defaults
+        return self._rules, self._capabilities, self._resources, repr(self._sources), self._defaults
 
     __hash__ = None  # type: ignore[assignment]  # operands may be lists
 
     def __repr__(self) -> str:
         parts = [*(f"    {rule!r},\n" for rule in self)]
         parts += [f"    resources={self._resources!r},\n"] if self._resources else []
+        parts += [f"    sources={self._sources!r},\n"] if self._sources else []
         parts += [f"    {name}={value!r},\n" for name, value in self._defaults.items()]
         return f"Policy(\n{''.join(parts)})" if parts else "Policy()"
 

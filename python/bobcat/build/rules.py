@@ -11,8 +11,8 @@ from bobcat.build.paths import Edit
 from bobcat.build.places import Positions, SourcePosition, here
 
 if TYPE_CHECKING:
+    from bobcat.frontend.builder.located import PolicyNames
     from bobcat.frontend.builder.rules import BuiltRule
-    from bobcat.frontend.strict.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ class Rule:
         return found
 
     def __bobcat_rule__(
-        self, index: int | None = None, positions: Positions | None = None, resources: Resources | None = None
+        self, index: int | None = None, positions: Positions | None = None, names: PolicyNames | None = None
     ) -> BuiltRule:
         """Return the rule in the IR, or the diagnostics that prevented it. `index` is the rule's index in its
-        policy, `resources` are those of that policy.
+        policy, `names` are those of that policy.
         """
         from bobcat.build.surface import built
 
         positions = positions or Positions()
-        return built(self.decision, self.conditions, self.options, self.place, index, positions, resources)
+        return built(self.decision, self.conditions, self.options, self.place, index, positions, names)
 
 
 class When:

@@ -17,17 +17,26 @@ from bobcat.bundle.explanation import (
 from bobcat.bundle.model import Policy
 from bobcat.ir.pretty import path_text
 from bobcat.ir.schema import FunctionRule, HostRule, IrRule
+from bobcat.ir.spelling import run_path
 
 if TYPE_CHECKING:
+    from bobcat._core import RunState
     from bobcat.model.decision import ActionRequest, ExecutionContext
 
 
-def explain(bundle: Policy, request: ActionRequest, context: ExecutionContext | None = None) -> Explanation:
-    """Return the decision of `bundle` on `request`, and the outcome of every rule. `context` replaces the request's.
+def explain(
+    bundle: Policy,
+    request: ActionRequest,
+    context: ExecutionContext | None = None,
+    state: RunState | None = None,
+) -> Explanation:
+    """Return the decision of `bundle` on `request`, and the outcome of every rule. `context` replaces the request's;
+    `state` is that of its run.
 
     Raises `TypeError` for a wrong bundle or request type.
     """
-    decision, traces = _core.explain(bundle, request, context)
+    given = (context,) if state is None else (context, state)
+    decision, traces = _core.explain(bundle, request, *given)
     rules = tuple(_rule(bundle, trace) for trace in traces)
     return Explanation(decision, rules, bundle.id)
 
@@ -61,4 +70,5 @@ def _clause(bundle: Policy, rule: int, tree: Any) -> Clause:  # Any: nested tupl
         return Connective(kind, outcome, tuple(_clause(bundle, rule, child) for child in children))
     _, outcome, head, path, op, operand, value, error, leaf, parsed = tree
     span = bundle.source_map.leaf_span(rule, leaf) if bundle.source_map is not None else None
-    return ExplainedComparison(outcome, path_text(head, path), op, operand, value, error, span, parsed)
+    text = run_path(path[0], bundle.ir.memory) if head == "run" else path_text(head, path)
+    return ExplainedComparison(outcome, text, op, operand, value, error, span, parsed)

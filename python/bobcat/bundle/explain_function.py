@@ -10,6 +10,7 @@ from bobcat.diagnostics.model import Span
 from bobcat.ir import code as ir
 from bobcat.ir.pretty import path_text
 from bobcat.ir.pretty_code import code_text
+from bobcat.ir.spelling import run_path
 from bobcat.ir.visit import statements
 from bobcat.text.shortening import shortened
 
@@ -68,7 +69,8 @@ class _Function:
 
     def _read(self, head: int | str, path: tuple[str, ...], value: str | None) -> Read:
         if isinstance(head, str):
-            return Read(path_text(head, path), value)
+            text = run_path(path[0], self._bundle.ir.memory) if head == "run" else path_text(head, path)
+            return Read(text, value)
         return Read(self._names[head] if self._names else f"v{head}", value)
 
 

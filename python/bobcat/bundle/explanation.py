@@ -128,7 +128,7 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON data
         """Return the explanation as plain JSON data."""
-        rules = [_rule_json(rule) for rule in self.rules]
+        rules = [rule_json(rule) for rule in self.rules]
         return {"bundle": self.bundle_id, "decision": decision_json(self.decision), "rules": rules}
 
     def to_text(self) -> str:
@@ -138,7 +138,7 @@ class Explanation:
         lines.append(f"decided by {', '.join(map(str, decision.matched_rules))}")
         for rule in self.rules:
             lines.append("")
-            lines.extend(_rule_lines(rule))
+            lines.extend(rule_lines(rule))
         return "\n".join(map(safe_text, lines)) + "\n"
 
 
@@ -155,7 +155,8 @@ def decision_json(decision: Decision) -> dict[str, Any]:  # Any: JSON data
     }
 
 
-def _rule_json(rule: RuleExplanation) -> dict[str, Any]:  # Any: JSON data
+def rule_json(rule: RuleExplanation) -> dict[str, Any]:  # Any: JSON data
+    """Return the explanation of one rule as plain JSON data."""
     match = _clause_json(rule.clause) if rule.clause is not None else None
     fields = {"match" if name == "clause" else name: value for name, value in to_builtins(rule).items()}
     return {**fields, "match": match}
@@ -169,7 +170,8 @@ def _clause_json(clause: Clause) -> dict[str, Any]:  # Any: JSON data
             return {"kind": "leaf", **to_builtins(clause)}
 
 
-def _rule_lines(rule: RuleExplanation) -> list[str]:
+def rule_lines(rule: RuleExplanation) -> list[str]:
+    """Format the explanation of one rule: a line for it, and one for each clause or condition."""
     verdict = rule.verdict or KIND_WORDS[rule.kind]
     error = f" {rule.error}" if rule.error is not None else ""
     lines = [f"{rule.id} ({verdict}): {_words(rule.outcome)}{error}{_place(rule.span)}"]

@@ -31,6 +31,7 @@ from bobcat.lazy import resolve
 from bobcat.model.decision import Verdict
 
 if TYPE_CHECKING:
+    from bobcat._core import RunState
     from bobcat.bundle.explanation import Explanation
     from bobcat.bundle.host_code import HostFunction
     from bobcat.diagnostics.model import Diagnostic, Span
@@ -291,9 +292,11 @@ class Policy(_core.Program):
         """Return the canonical bytes of the IR."""
         return self._parts.ir
 
-    def explain(self, request: ActionRequest, context: ExecutionContext | None = None) -> Explanation:
-        """Evaluate a request and return the decision with the outcome of every rule."""
-        found: Explanation = resolve("bobcat.bundle.explain", "explain")(self, request, context)
+    def explain(
+        self, request: ActionRequest, context: ExecutionContext | None = None, state: RunState | None = None
+    ) -> Explanation:
+        """Evaluate a request and return the decision with the outcome of every rule. `state` is that of its run."""
+        found: Explanation = resolve("bobcat.bundle.explain", "explain")(self, request, context, state)
         return found
 
     def to_bytes(

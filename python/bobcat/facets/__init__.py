@@ -1,17 +1,23 @@
 """Facets for rules in Python: `url(request.args["link"]).host`.
 
-Each function parses a text as the facet of that name does, and returns its parts as attributes. A text without a
-certain meaning raises `Undecidable`. A compiled rule reads a part where it calls the function.
+Each function parses a text as the facet of that name does, and returns its parts as attributes; `links` returns a
+list, `json` the document. A text without a certain meaning raises `Undecidable`. A compiled rule reads a part where it
+calls the function. `occurs_in` searches whole values in texts.
 """
 
 from __future__ import annotations
 
 import json as _json
+import math
 from typing import Any
 
+from bobcat._core import occurs_in as _occurs_in
 from bobcat._core import parse_facet
 
-__all__ = ["Parts", "Undecidable", "cidr", "email", "ip", "path", "semver", "shell", "sql", "url"]
+__all__ = [
+    "Parts", "Undecidable", "cidr", "email", "ip", "json", "links", "occurs_in", "path", "semver", "shell", "sql",
+    "url",
+]  # fmt: skip
 
 
 class Undecidable(ValueError):
@@ -125,3 +131,29 @@ def sql(text: str) -> Parts:
     Reading a part that the statement leaves undecided raises `Undecidable`.
     """
     return _StatementParts("sql", _parsed("sql", text))
+
+
+def links(text: str) -> list[str]:
+    """Return the links in a text: everything that a reader could take for one, in order."""
+    return list(_parsed("links", text))
+
+
+def json(text: str) -> Any:  # Any: JSON
+    """Return the value of a JSON document. A key that occurs twice raises `Undecidable`."""
+    return _parsed("json", text)
+
+
+def occurs_in(value: str | float, *texts: str | None, lower: bool = False) -> bool:
+    """Return true if a text or a number stands in one of some texts as a whole, not as a part of something longer.
+
+    A text that is None has no value: `occurs_in(request.args["to"], context.task)`. `lower` compares in lower case.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeError(f"`occurs_in` searches a text or a number, not a value of type `{type(value).__name__}`")
+    places = [text for text in texts if text is not None]
+    for text in places:
+        if not isinstance(text, str):
+            raise TypeError(f"`occurs_in` searches in texts, not in a value of type `{type(text).__name__}`")
+    if isinstance(value, str):
+        return _occurs_in(value, "", places, lower)
+    return math.isfinite(value) and _occurs_in(None, _json.dumps(value), places, lower)

@@ -7,21 +7,22 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from bobcat.frontend.builder.rules import BuiltRule, with_built
+from bobcat.frontend.observation import Finding, Observation
 from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.result import LoweringResult
-from bobcat.ir.schema import Profile
+from bobcat.ir.schema import Profile, Source
+from bobcat.ir.spelling import source_name
 
 
 def lower(
     source: str | Mapping[str, Any],  # Any: the policy as plain data
     source_path: str,
     profile: Profile,
-    python: PythonRules,
     built: tuple[BuiltRule, ...],
 ) -> LoweringResult:
-    """Compile a source with the front end of its profile, with Python rules and built rules beside it.
+    """Compile a source with the front end of its profile, with built rules beside it.
 
-    The findings are those of the source, of the built rules and of the Python rules, in this order.
+    The findings are those of the source and of the built rules, in this order. `with_python` adds Python rules.
     """
     match profile:  # each front end is imported on first use: a strict compilation does not load the `lynx` one
         case "strict":
@@ -34,7 +35,17 @@ def lower(
             lowered = compile_lynx(source, source_path)
         case _:
             assert_never(profile)
-    lowered = with_built(lowered, built, profile)
-    findings = (*lowered.findings, *python.findings)
+    return with_built(lowered, built, profile)
+
+
+def with_python(lowered: LoweringResult, python: PythonRules) -> LoweringResult:
+    """Add Python rules to the result of `lower`, whose sources they were compiled with."""
+    read = {source_name(name) for name, item in python.memory.items() if isinstance(item, Source)}
+    own = [item for item in lowered.findings if not _is_unused(item, read)]
     added = list(zip(python.rules, python.places, python.files, strict=True))
-    return replace(lowered, findings=findings).with_rules(added)
+    return replace(lowered, findings=(*own, *python.findings)).with_rules(added, python.memory)
+
+
+def _is_unused(item: Finding, read: set[str]) -> bool:
+    """Return true for the observation that no rule of a file uses a source which Python rules read."""
+    return isinstance(item, Observation) and item.lint == "unused-source" and dict(item.facts)["name"] in read

@@ -68,6 +68,11 @@ class DiagnosticCollector:
         """Return true if the limit is reached, so that further checks have no effect."""
         return len(self._found) > MAX_FINDINGS
 
+    @property
+    def count(self) -> int:
+        """Return the number of findings so far, each counted once."""
+        return len(self._found)
+
     def has_errors(self) -> bool:
         """Return true if a finding is an error."""
         return bool(errors(self._found))

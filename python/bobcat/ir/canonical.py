@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from bobcat._core import sha256
-from bobcat.ir.schema import AnyRule, Expr, HostRule, IrPolicy
+from bobcat.ir.schema import AnyRule, Definition, Expr, HostRule, IrPolicy, Measure, Source
 from bobcat.model.frozen import type_name
 
 DOMAIN = b"bobcat/ir/v1\0"
@@ -31,7 +31,7 @@ class EncodingError(ValueError):
     """A value has no canonical form: NaN, an infinity, a lone surrogate, or a key or type that JSON does not have."""
 
 
-def encode(node: Expr | AnyRule | IrPolicy) -> bytes:
+def encode(node: Expr | AnyRule | Definition | IrPolicy) -> bytes:
     """Encode one IR node. Constants must have passed `check_const` (every constructor ensures that)."""
     return encode_value(node)
 
@@ -90,16 +90,35 @@ def rule_digest(rule: AnyRule) -> bytes:
     return digest(encode(rule))
 
 
+def definition_name(definition: Definition, name: str = "") -> str:
+    """Return the name of a definition in `IrPolicy.memory`, which its content determines; `name` of a source is the
+    author's.
+    """
+    kind = name if isinstance(definition, Source) else "formula"
+    if isinstance(definition, Measure):
+        kind = "count" if definition.field is msgspec.UNSET else "sum"
+    return f"{kind}-{sha256(encode(definition)).hex()[:24]}"
+
+
 def header(policy: IrPolicy) -> bytes:
     """Return the canonical bytes of the policy without rules."""
     return encode(msgspec.structs.replace(policy, rules=()))
 
 
 def has_header(data: bytes, header: bytes) -> bool:
-    """Return true if a policy's canonical bytes have this header: `rules` is the last key, so prefixes can be
-    compared.
+    """Return true if a policy's canonical bytes have this header, apart from its memory: `rules` is the last key, so
+    prefixes can be compared.
     """
-    return data.startswith(header[:-2]) and data.endswith(b"]}")
+    if not data.endswith(b"]}"):
+        return False
+    before, profile, after = header[:-2].partition(b',"profile":')
+    if data.startswith(before + _MEMORY):
+        try:
+            memory = bytes(_decode_memory(data).memory)
+        except (ValueError, RecursionError):
+            return False
+        before += _MEMORY + memory
+    return data.startswith(before + profile + after)
 
 
 def host_rules(data: bytes) -> tuple[HostRule, ...]:
@@ -120,6 +139,14 @@ class _Rules(msgspec.Struct, frozen=True):
     rules: tuple[msgspec.Raw, ...]
 
 
+class _Memory(msgspec.Struct, frozen=True):
+    """A policy with its memory as undecoded bytes."""
+
+    memory: msgspec.Raw
+
+
+_MEMORY = b',"memory":'
+_decode_memory = msgspec.json.Decoder(_Memory).decode
 _decode_rules = msgspec.json.Decoder(_Rules).decode
 _decode_host_rule = msgspec.json.Decoder(HostRule).decode
 

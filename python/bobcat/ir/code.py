@@ -240,10 +240,38 @@ class MakeDecision(CodeNode, frozen=True, tag="decide"):
     args: tuple[tuple[str, Code], ...]
 
 
+class ReadRun(CodeNode, frozen=True, tag="run"):
+    """The value of a measure or a formula in the memory of the policy, by its name: a number or a bool.
+
+    What the state of the run cannot answer is an error of the rule that no handler catches.
+    """
+
+    name: str
+
+
+class ArgumentOrigin(CodeNode, frozen=True, tag="origin"):
+    """True if the argument at `path` came from one of `sources`, as the operator `from` finds it. A missing argument
+    came from none. `lower` compares in lower case.
+    """
+
+    path: tuple[str, ...]
+    sources: tuple[str, ...]
+    lower: bool = False
+
+
+class ValueOrigin(CodeNode, frozen=True, tag="origin_of"):
+    """The same of a value. None came from no source."""
+
+    of: Code
+    sources: tuple[str, ...]
+    lower: bool = False
+
+
 Code: TypeAlias = Union[  # noqa: UP007 - named before its members by their annotations
     Constant, Local, Root, Attribute, Item, Slice, CallFunction, IsInstance, Method, Regex, Compare,
     And, Or, NotTrue, Unary,
-    Binary, IfElse, Display, Mapping, Collect, Text, Bind, Inline, MakeDecision,
+    Binary, IfElse, Display, Mapping, Collect, Text, Bind, Inline, MakeDecision, ReadRun,
+    ArgumentOrigin, ValueOrigin,
 ]  # fmt: skip
 
 
@@ -355,11 +383,13 @@ Statement: TypeAlias = Union[  # noqa: UP007 - as above
 # --- names that code may use ---
 
 BUILTINS = frozenset({
-    "abs", "all", "any", "bool", "dict", "enumerate", "facet_part", "float", "frozenset", "int", "len", "list", "max",
-    "min", "range", "repr", "reversed", "round", "set", "sorted", "sorted_by", "str", "sum", "tuple", "zip",
+    "abs", "all", "any", "bool", "dict", "enumerate", "facet_part", "float", "frozenset", "int", "len", "list",
+    "max", "min", "occurs_in", "range", "repr", "reversed", "round", "set", "sorted", "sorted_by", "str", "sum",
+    "tuple", "zip",
 })  # fmt: skip
 """Builtin functions with positional arguments, as in Python. `range` and its kin give what a `for` goes over.
-`facet_part(facet, part, text)` is a part of a text that a facet parses, or None.
+`facet_part(facet, part, text)` is a part of a text that a facet parses, or None; the part `""` of `links` is the list
+of links, of `json` the document. `occurs_in(lower, value, *texts)` is true if one of the texts has the whole value.
 `sorted_by(items, keys)` is a list of items in the order of their keys, a list as long."""
 
 TYPES = frozenset(

@@ -51,7 +51,7 @@ def from_const(value: Const) -> Any:  # Any: the union of everything a constant 
         raise EncodingError("a tagged constant has exactly one key")
     ((tag, body),) = value.items()
     match tag:
-        case "ref" | "tests":
+        case "ref" | "tests" | "places":
             raise EncodingError(f"`{tag}` is an operand, not a constant")
         case "map":
             return {key: from_const(item) for key, item in body.items()}

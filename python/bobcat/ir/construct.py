@@ -19,7 +19,8 @@ directly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import UNSET
@@ -32,6 +33,7 @@ from bobcat.ir.schema import (
     AnyRule,
     Const,
     Defaults,
+    Definition,
     Dialect,
     Expr,
     Head,
@@ -105,6 +107,17 @@ def reference(head: Head, path: Sequence[str]) -> Const:
     return {"ref": [head, *path]}
 
 
+def places(items: Iterable[Const]) -> Const:
+    """Return the operand of a search in several texts: each a text or a reference; one alone is itself."""
+    found = _as_set(list(items))
+    return found[0] if len(found) == 1 else {"places": found}
+
+
+def sources(names: Iterable[str]) -> Const:
+    """Return the operand of `from`: names of sources, `task` among them."""
+    return {"sources": sorted(set(names))}
+
+
 def check(op: Operator, operand: Const, dialect: Dialect | None = None) -> dict[str, Const]:
     """Return one test of a nesting operator."""
     return {"op": op, "operand": operand} if dialect is None else {"op": op, "operand": operand, "dialect": dialect}
@@ -174,9 +187,11 @@ def policy(
     profile: Profile = "strict",
     defaults: Defaults = DEFAULTS,
     language_version: int = 1,
+    memory: Mapping[str, Definition] = MappingProxyType({}),
 ) -> IrPolicy:
     """Return a policy from rules in file order and host rules in argument order, sorted into evaluation order."""
-    return IrPolicy(IR_VERSION, profile, language_version, defaults, tuple(sorted(rules, key=evaluation_key)))
+    ordered = tuple(sorted(rules, key=evaluation_key))
+    return IrPolicy(IR_VERSION, profile, language_version, defaults, ordered, dict(memory) if memory else UNSET)
 
 
 def evaluation_key(rule: AnyRule) -> tuple[int, bool]:

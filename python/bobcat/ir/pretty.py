@@ -6,22 +6,37 @@ import json
 import re
 from collections.abc import Sequence
 
+from msgspec import UNSET, UnsetType
+
 from bobcat.ir.canonical import encode_value
 from bobcat.ir.constants import from_const
 from bobcat.ir.pretty_code import body_lines
 from bobcat.ir.schema import (
     AllExpr,
+    AllFormula,
     AnyExpr,
+    AnyFormula,
     AnyRule,
+    CallEvent,
     Const,
+    Definition,
     Expr,
+    Formerly,
+    Formula,
+    FormulaDefinition,
     FunctionRule,
     HostRule,
     IrPolicy,
     IrRule,
     Leaf,
+    Measure,
     NotExpr,
+    NotFormula,
     Operator,
+    Previous,
+    ResultEvent,
+    Since,
+    Source,
     Transform,
 )
 from bobcat.language.kinds import OperandForm
@@ -42,7 +57,12 @@ def policy_text(policy: IrPolicy, names: Sequence[Sequence[str]] = ()) -> str:
         f"policy profile={policy.profile} language={policy.language_version} on_no_match={defaults.on_no_match} "
         f"on_missing_shadow={defaults.on_missing_shadow} on_rule_error={defaults.on_rule_error}"
     )
-    return "\n\n".join([head, *(rule_text(rule, its) for rule, its in zip(policy.rules, known, strict=True))]) + "\n"
+    memory = {} if policy.memory is UNSET else policy.memory
+    defined = (definition_text(name, definition) for name, definition in sorted(memory.items()))
+    return (
+        "\n\n".join([head, *defined, *(rule_text(rule, its) for rule, its in zip(policy.rules, known, strict=True))])
+        + "\n"
+    )
 
 
 def rule_text(rule: AnyRule, names: Sequence[str] = ()) -> str:
@@ -59,6 +79,52 @@ def rule_text(rule: AnyRule, names: Sequence[str] = ()) -> str:
             lines.extend(_details(rule))
             lines.extend(_INDENT + line for line in expr_lines(rule.match))
             return "\n".join(lines)
+
+
+def definition_text(name: str, definition: Definition) -> str:
+    """List one definition: its name and options, then its expressions, one clause a line."""
+    match definition:
+        case Measure(of, field, within, by, this):
+            kind = "count" if isinstance(field, UnsetType) else f"sum of {path_text('args', field)}"
+            options = "" if isinstance(by, UnsetType) else f", by {by}"
+            options += ", with this call" if this else ""
+            lines = [f"{name}: {kind}{_within(within)}{options}", *_indented((of,))]
+        case Source(of, fields, links, where, asked_with):
+            shown = ", ".join(path_text("record", field) for field in fields)
+            lines = [f"{name}: {'links in' if links else 'values of'} {shown}", *_indented((of,))]
+            if not isinstance(where, UnsetType):
+                lines.extend([f"{_INDENT}where", *(_INDENT + line for line in _indented((where,)))])
+            if asked_with:
+                lines.append(f"{_INDENT}asked with {', '.join(asked_with)}")
+        case FormulaDefinition(formula):
+            lines = [f"{name}: formula", *(_INDENT + line for line in formula_lines(formula))]
+    return "\n".join(lines)
+
+
+def formula_lines(formula: Formula) -> list[str]:
+    """Format a formula, each operator above its indented parts."""
+    match formula:
+        case CallEvent(match):
+            return ["call", *_indented((match,))]
+        case ResultEvent(match):
+            return ["result", *_indented((match,))]
+        case AllFormula(items):
+            head, parts = "all", items
+        case AnyFormula(items):
+            head, parts = "any", items
+        case NotFormula(item):
+            head, parts = "not", (item,)
+        case Previous(item, within):
+            head, parts = f"previous{_within(within)}", (item,)
+        case Formerly(item, within):
+            head, parts = f"formerly{_within(within)}", (item,)
+        case Since(holds, start, within):
+            head, parts = f"since{_within(within)}: start, then holds", (start, holds)
+    return [head, *(_INDENT + line for part in parts for line in formula_lines(part))]
+
+
+def _within(micros: int | UnsetType) -> str:
+    return "" if isinstance(micros, UnsetType) else f" within {micros / 1_000_000:g} s"
 
 
 def _details(rule: IrRule) -> list[str]:
@@ -115,6 +181,12 @@ def comparison_text(op: Operator, operand: Const) -> str:
     if isinstance(operand, dict) and "ref" in operand:
         head, *path = operand["ref"]
         return f"{_SIGNS.get(op, op)} {path_text(head, tuple(path))}"
+    if isinstance(operand, dict) and "sources" in operand:
+        return f"{op} {', '.join(operand['sources'])}"
+    if isinstance(operand, dict) and "places" in operand:
+        return f"{op} {' or '.join(comparison_text('', place).strip() for place in operand['places'])}"
+    if isinstance(operand, dict) and "tests" in operand and op == "any_of":
+        return f"({' or '.join(comparison_text(item['op'], item['operand']) for item in operand['tests'])})"
     if isinstance(operand, dict) and "tests" in operand:
         tests = [comparison_text(item["op"], item["operand"]) for item in operand["tests"]]
         op = path_text("", tuple(operand["path"])).removeprefix(".") if "path" in operand else op

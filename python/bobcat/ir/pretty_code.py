@@ -216,6 +216,12 @@ class _Listing:
                     for index, (name, value) in enumerate(args)
                 ]  # fmt: skip
                 return f"{verdict}({', '.join(given)})", _OF
+            case ir.ReadRun(name):
+                return f"run[{name!r}]", _OF
+            case ir.ArgumentOrigin(path, sources, lower):
+                return f"origin({', '.join([repr('.'.join(path)), *map(repr, sources), *_lower(lower)])})", _OF
+            case ir.ValueOrigin(of, sources, lower):
+                return f"origin_of({', '.join([self._held(of, 1), *map(repr, sources), *_lower(lower)])})", _OF
             case _:
                 assert_never(code)
 
@@ -276,6 +282,10 @@ class _Listing:
         head = f"def {name}({', '.join(self._local(slot) for slot, _ in parameters)}):"
         self._before += [head, *self._inside(body)]
         return f"{name}({given})"
+
+
+def _lower(lower: bool) -> list[str]:
+    return ["lower=True"] if lower else []
 
 
 def constant_text(value: Const) -> str:

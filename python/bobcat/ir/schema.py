@@ -15,10 +15,12 @@ Constants (`Const`) are JSON values, with one-key mappings as tags for other typ
 Only the operand of a leaf of the strict profile can also be:
 
     {"ref": ["context", "principal", "id"]}     the value at another path: head, then steps
+    {"places": ["a text", {"ref": ..}, ..]}     texts of which one must have the value, the operand of `occurs_in`
     {"tests": [{"op": .., "operand": ..}, ..]}  tests that one value must all pass, the operand of operators that nest;
                                                 a test of `matches` has `"dialect": "re2"`
     {"path": ["host"], "tests": [..]}           the same for a part of the value that a facet derives, the operand of
-                                                `part`, which is a test only
+                                                `part`, which is a test only; and for an entry of an element of a list
+    {"sources": ["task", NAME, ..]}             names of sources, the operand of `from`
 """
 
 from __future__ import annotations
@@ -149,11 +151,108 @@ class Defaults(IrNode, frozen=True):
     on_rule_error: Literal["deny", "continue"]
 
 
+class CallEvent(IrNode, frozen=True, tag="call", tag_field="k"):
+    """True at the intent of a call that matches."""
+
+    match: Expr
+
+
+class ResultEvent(IrNode, frozen=True, tag="result", tag_field="k"):
+    """True at the result of a call that succeeded and matches; `match` also reads the head `result`."""
+
+    match: Expr
+
+
+class NotFormula(IrNode, frozen=True, tag="not", tag_field="k"):
+    """The negation of one formula."""
+
+    item: Formula
+
+
+class AllFormula(IrNode, frozen=True, tag="all", tag_field="k"):
+    """True if every item is true. No items: true."""
+
+    items: tuple[Formula, ...]
+
+
+class AnyFormula(IrNode, frozen=True, tag="any", tag_field="k"):
+    """True if one item is true. No items: false."""
+
+    items: tuple[Formula, ...]
+
+
+class Previous(IrNode, frozen=True, tag="previous", tag_field="k"):
+    """True if `item` was true at the event before this one, at most `within` microseconds ago."""
+
+    item: Formula
+    within: int | msgspec.UnsetType = msgspec.UNSET
+
+
+class Formerly(IrNode, frozen=True, tag="formerly", tag_field="k"):
+    """True if `item` is true at this event or was at one before it, at most `within` microseconds ago."""
+
+    item: Formula
+    within: int | msgspec.UnsetType = msgspec.UNSET
+
+
+class Since(IrNode, frozen=True, tag="since", tag_field="k"):
+    """True if `start` was true at some event, at most `within` microseconds ago, and `holds` at every event after."""
+
+    holds: Formula
+    start: Formula
+    within: int | msgspec.UnsetType = msgspec.UNSET
+
+
+Formula: TypeAlias = Union[  # noqa: UP007 - as above
+    CallEvent, ResultEvent, NotFormula, AllFormula, AnyFormula, Previous, Formerly, Since
+]
+
+
+class FormulaDefinition(IrNode, frozen=True, tag="formula", tag_field="k"):
+    """A formula of past events. Its value is a bool: true if the formula is true at the last event of the run."""
+
+    formula: Formula
+
+
+class Measure(IrNode, frozen=True, tag="measure", tag_field="k", omit_defaults=True):
+    """A count of the intents that match `of`, or the sum of their argument at `field`. Its value is a number.
+
+    `within`: a window in microseconds; `by`: the calls of all runs of the same caller; `this`: the proposed call too.
+    """
+
+    of: Expr
+    field: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    within: int | msgspec.UnsetType = msgspec.UNSET
+    by: Literal["principal", "session", "tenant"] | msgspec.UnsetType = msgspec.UNSET
+    this: bool = False
+
+
+class Source(IrNode, frozen=True, tag="source", tag_field="k", omit_defaults=True):
+    """The values at `fields` of the records in results of calls that match `of`.
+
+    `links`: the URLs in the texts there; `where` tests each record (head `record`); `asked_with`: the sources, `task`
+    among them, that each argument of the call must come from.
+    """
+
+    of: Expr
+    fields: tuple[tuple[str, ...], ...]
+    links: bool = False
+    where: Expr | msgspec.UnsetType = msgspec.UNSET
+    asked_with: tuple[str, ...] = ()
+
+
+Definition: TypeAlias = FormulaDefinition | Measure | Source
+
+
 class IrPolicy(IrNode, frozen=True):
-    """A whole policy. `rules` are in evaluation order: by (-priority, file order), host rules last among equals."""
+    """A whole policy. `rules` are in evaluation order: by (-priority, file order), host rules last among equals.
+
+    `memory` has the definitions that rules read from the state of a run, by name; it is absent without any.
+    """
 
     ir_version: int
     profile: Profile
     language_version: int
     defaults: Defaults
     rules: tuple[AnyRule, ...]
+    memory: dict[str, Definition] | msgspec.UnsetType = msgspec.UNSET

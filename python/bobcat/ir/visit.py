@@ -5,8 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
+from msgspec import UNSET
+
 from bobcat.ir.code import CodePart, Constant, Statement
-from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, Leaf, NotExpr
+from bobcat.ir.schema import (
+    AllExpr,
+    AllFormula,
+    AnyExpr,
+    AnyFormula,
+    CallEvent,
+    Const,
+    Definition,
+    Expr,
+    Formerly,
+    Formula,
+    FormulaDefinition,
+    Leaf,
+    Measure,
+    NotExpr,
+    NotFormula,
+    Previous,
+    ResultEvent,
+    Since,
+    Source,
+)
 
 _STATEMENTS: tuple[type, ...] = get_args(Statement)
 
@@ -31,6 +53,37 @@ def children(node: Expr) -> tuple[Expr, ...]:
             return ()
 
 
+def formula_parts(formula: Formula) -> tuple[Formula, ...]:
+    """Return the direct parts of a formula."""
+    match formula:
+        case CallEvent() | ResultEvent():
+            return ()
+        case AllFormula(items) | AnyFormula(items):
+            return items
+        case Since(holds, start):
+            return (holds, start)
+        case NotFormula(item) | Previous(item) | Formerly(item):
+            return (item,)
+
+
+def definition_exprs(definition: Definition) -> Iterator[Expr]:
+    """Yield the expressions of a definition, in the order in which the core decodes them."""
+    match definition:
+        case Measure(of):
+            yield of
+        case Source(of):
+            yield of
+            if definition.where is not UNSET:
+                yield definition.where
+        case FormulaDefinition(formula):
+            stack: list[Formula] = [formula]
+            while stack:
+                node = stack.pop()
+                if isinstance(node, CallEvent | ResultEvent):
+                    yield node.match
+                stack.extend(reversed(formula_parts(node)))
+
+
 def leaves(expr: Expr) -> Iterator[Leaf]:
     """Yield the leaves of an expression; number i in this order is leaf i of a trace and of the source map."""
     return (node for node in walk(expr) if isinstance(node, Leaf))
@@ -40,9 +93,25 @@ def refs(operand: Const) -> Iterator[tuple[str, ...]]:
     """Yield the other paths that an operand reads, heads included, in the order in which the core numbers them."""
     if isinstance(operand, dict) and "ref" in operand:
         yield tuple(operand["ref"])
+    elif isinstance(operand, dict) and "places" in operand:
+        for place in operand["places"]:
+            yield from refs(place)
     elif isinstance(operand, dict) and "tests" in operand:
         for item in operand["tests"]:
             yield from refs(item["operand"])
+
+
+def code_nodes(body: tuple[Statement, ...]) -> Iterator[CodePart]:
+    """Yield every node of the code of a function, in no particular order."""
+    stack: list[Any] = [body]  # Any: a node, or a tuple of nodes and names
+    while stack:
+        node = stack.pop()
+        if isinstance(node, tuple):
+            stack.extend(node)
+        elif isinstance(node, CodePart):
+            yield node
+            if not isinstance(node, Constant):
+                stack.extend(getattr(node, name) for name in node.__struct_fields__)
 
 
 def statements(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, int]]:

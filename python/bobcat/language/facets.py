@@ -39,12 +39,15 @@ class FacetSpec:
     operators: frozenset[str] = frozenset()
 
 
+GROUPS = ("all_of", "any_of", "not")
+"""The connectives of tests of an element."""
 RANGE = "within"
 """The operator that tests ranges: domains, networks, directories."""
 PART = "part"
 """The operator of the IR that leads from a value to a part."""
 _RANGES = frozenset((RANGE,))
 _COMMANDS = frozenset("any all none length".split())
+_LINKS = frozenset("any all none first length contains contains_any contains_all empty subset_of".split())
 _ORDER = frozenset("eq in not_in gt ge lt le between not_between".split())
 SPELLINGS = {"gte": "ge", "lte": "le"}
 """Spellings of operators that only follow a facet with an order."""
@@ -57,6 +60,14 @@ ROWS = (
     FacetSpec("email", OperandKind.EMAIL, "email", "one address of mail", "a@example.com"),
     FacetSpec("semver", OperandKind.VERSION, "version", "a semantic version", "1.2.3", _ORDER),
     FacetSpec("shell", OperandKind.SCRIPT, "script", "a command line of a POSIX shell", "ls -l", _COMMANDS),
+    FacetSpec(
+        "links",
+        OperandKind.STRINGS,
+        "texts",
+        "the links in a text",
+        "see https://example.com/",
+        _LINKS,
+    ),
     FacetSpec("sql", OperandKind.STATEMENT, "statement", "a statement of SQL", "SELECT a FROM b"),
     FacetSpec("json", OperandKind.DOCUMENT, "document", "a JSON document in a text", '{"key": 1}'),
 )
@@ -172,7 +183,17 @@ _FACET_ROWS = (
         )
         for row in ROWS
     ),
-    OperatorSpec(PART, OperandForm.TESTS, frozenset((*PARTS, OperandKind.DOCUMENT)), derived=OperandKind.ANY),
+    OperatorSpec(
+        PART, OperandForm.TESTS, frozenset((*PARTS, OperandKind.DOCUMENT, OperandKind.ANY)),
+        derived=OperandKind.ANY,
+    ),
+    *(
+        OperatorSpec(
+            name, OperandForm.TESTS, frozenset((OperandKind.ANY, OperandKind.STRING, OperandKind.DOCUMENT)),
+            derived=OperandKind.ANY,
+        )
+        for name in GROUPS
+    ),
     OperatorSpec(
         RANGE, OperandForm.TEXTS,
         frozenset((OperandKind.HOST, OperandKind.ADDRESS, OperandKind.NETWORK, OperandKind.FILE_PATH)),

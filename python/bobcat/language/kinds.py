@@ -45,9 +45,11 @@ class OperandForm(Enum):
     BOUND = "a number, a string or a point in time"
     BOUNDS = "two bounds"
     TEXTS = "a string, or a list of strings that is not empty"
+    PLACES = "a string, a path, or a list of them that is not empty"
     PATTERN = "a pattern"
     GLOB = "a glob"
     BOOL = "a bool"
+    SOURCES = "names of sources"
     TESTS = "operators that test a derived value"
 
     __hash__ = object.__hash__  # PERF: as above

@@ -185,6 +185,12 @@ ROWS = (
         synonyms=("includes",), lowered=("icontains",), negations=("not_contains",),
     ),
     OperatorSpec(
+        "occurs_in", OperandForm.PLACES,
+        _TEXT | {OperandKind.NUMBER, OperandKind.NULLABLE_NUMBER, OperandKind.HOST}, probes.occurring,
+        reference=ReferenceForm.TEXT, unordered=True, single="occurs_in", recent=True, types=("string", "number"),
+        synonyms=("is_part_of", "within_text", "mentioned_in", "occursin"), negations=("not_occurs_in",),
+    ),
+    OperatorSpec(
         "contains_any", OperandForm.PARTS, _CONTAINERS, probes.containing_each(1),
         lynx=True, whole=True, unordered=True, single="contains", types=("string", "array", "object"), anchors="",
         negations=("contains_none",),
@@ -192,6 +198,12 @@ ROWS = (
     OperatorSpec(
         "contains_all", OperandForm.SOME_PARTS, _CONTAINERS, probes.containing_each(None),
         lynx=True, whole=True, unordered=True, single="contains", types=("string", "array", "object"), anchors="",
+    ),
+    OperatorSpec(
+        "from", OperandForm.SOURCES, _EQUALITY - {OperandKind.BOOL, OperandKind.TIME, OperandKind.COUNT},
+        lambda _: (["x"], ["y"]),
+        types=("string", "integer", "number"), synonyms=("comes_from", "came_from"),
+        negations=("not_from",),
     ),
     OperatorSpec(
         "length", OperandForm.TESTS, _SIZED, probes.of_length,
@@ -246,7 +258,9 @@ class OperatorMethods(ABC, Generic[_ConditionT, _PathT]):
     def _compare(self, operator: str, operand: Any) -> _ConditionT: ...  # Any: an operand, here and below
 
     @abstractmethod
-    def _derive(self, operator: str, tests: dict[str, Any]) -> _PathT | _ConditionT: ...
+    def _derive(
+        self, operator: str, tests: dict[str, Any], conditions: tuple[_ConditionT, ...] = ()
+    ) -> _PathT | _ConditionT: ...
 
     def _listed(self, operator: str, values: tuple[Any, ...]) -> _ConditionT:
         one = len(values) == 1 and isinstance(values[0], (OperatorMethods, *_COLLECTIONS))
@@ -298,6 +312,16 @@ class OperatorMethods(ABC, Generic[_ConditionT, _PathT]):
         """Test that the value ends with this text, or with one of several."""
         return self._compare("ends_with", texts[0] if len(texts) == 1 else list(texts))
 
+    def from_(self, *sources: str) -> _ConditionT:
+        """Test that the value came from one of these sources of the policy; `task` is the user's own text."""
+        return self._listed("from", sources)
+
+    def occurs_in(self, *places: Any) -> _ConditionT:
+        """Test that the value, a text or a number, occurs as a whole in a text, or in one of several: texts, and paths
+        of texts.
+        """
+        return self._compare("occurs_in", places[0] if len(places) == 1 else list(places))
+
     def between(self, low: Any, high: Any) -> _ConditionT:
         """Test that the value is in the range; the bounds are inclusive."""
         return self._compare("between", [low, high])
@@ -341,31 +365,34 @@ class OperatorMethods(ABC, Generic[_ConditionT, _PathT]):
     @overload
     def any(self) -> _PathT: ...
     @overload
-    def any(self, **tests: Any) -> _ConditionT: ...
-    def any(self, **tests: Any) -> _PathT | _ConditionT:
-        """Some element: `.any() == "x"`; with several tests, one element that passes all: `.any(gt=2, lt=9)`."""
-        return self._derive("any", tests)
+    def any(self, *conditions: _ConditionT, **tests: Any) -> _ConditionT: ...
+    def any(self, *conditions: _ConditionT, **tests: Any) -> _PathT | _ConditionT:
+        """Some element: `.any() == "x"`; with several tests, one element that passes all: `.any(gt=2, lt=9)`.
+
+        Conditions are about `element`: `.any((element.kind == "image") & (element.size < 5))`.
+        """
+        return self._derive("any", tests, conditions)
 
     @overload
     def all(self) -> _PathT: ...
     @overload
-    def all(self, **tests: Any) -> _ConditionT: ...
-    def all(self, **tests: Any) -> _PathT | _ConditionT:
-        """Every element: `.all().ends_with("@example.com")`."""
-        return self._derive("all", tests)
+    def all(self, *conditions: _ConditionT, **tests: Any) -> _ConditionT: ...
+    def all(self, *conditions: _ConditionT, **tests: Any) -> _PathT | _ConditionT:
+        """Every element: `.all().ends_with("@example.com")`; conditions are about `element`, as in `any`."""
+        return self._derive("all", tests, conditions)
 
     @overload
     def none(self) -> _PathT: ...
     @overload
-    def none(self, **tests: Any) -> _ConditionT: ...
-    def none(self, **tests: Any) -> _PathT | _ConditionT:
-        """No element: `.none().matches("secret")`."""
-        return self._derive("none", tests)
+    def none(self, *conditions: _ConditionT, **tests: Any) -> _ConditionT: ...
+    def none(self, *conditions: _ConditionT, **tests: Any) -> _PathT | _ConditionT:
+        """No element: `.none().matches("secret")`; conditions are about `element`, as in `any`."""
+        return self._derive("none", tests, conditions)
 
     @overload
     def first(self) -> _PathT: ...
     @overload
-    def first(self, **tests: Any) -> _ConditionT: ...
-    def first(self, **tests: Any) -> _PathT | _ConditionT:
+    def first(self, *conditions: _ConditionT, **tests: Any) -> _ConditionT: ...
+    def first(self, *conditions: _ConditionT, **tests: Any) -> _PathT | _ConditionT:
         """The first element: `.first().in_("status", "log")`; false of an empty list."""
-        return self._derive("first", tests)
+        return self._derive("first", tests, conditions)

@@ -8,8 +8,10 @@ from typing import Any, Literal, TypeAlias, get_args
 from bobcat.language.kinds import OperandKind
 from bobcat.model.decision import Effect
 
-Head: TypeAlias = Literal["tool", "args", "declared", "context"]
-HEADS: tuple[Head, ...] = get_args(Head)
+Head: TypeAlias = Literal["tool", "args", "declared", "context", "run", "result", "record"]
+"""The heads of paths in the IR: those of a request, then those of the memory of a run."""
+HEADS: tuple[Head, ...] = ("tool", "args", "declared", "context")
+"""The heads of a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,23 @@ PATHS: dict[tuple[str, ...], PathSpec] = {
         PathSpec(("context", "step_seq"), OperandKind.NUMBER, sample=1, tried=(1, 10, 100)),
         PathSpec(("context", "timestamp"), OperandKind.TIME, sample="2026-01-01T00:00:00+00:00"),
         PathSpec(("context", "extra"), OperandKind.MAPPING),
+        PathSpec(("context", "task"), OperandKind.STRING, sample="Pay the bill of 100 from Ann."),
         PathSpec(("context", "principal"), OperandKind.MAPPING),
         PathSpec((*_CALLER, "kind"), OperandKind.STRING, ("user", "service", "agent"), sample="user"),
         PathSpec((*_CALLER, "id"), OperandKind.STRING),
         PathSpec((*_CALLER, "name"), OperandKind.NULLABLE_STRING),
     )
 }
+
+
+LEDGER_SCOPES = {
+    **{name: name for name in ("run", "thread", "principal", "tenant", "day", "month")},
+    "daily": "day",
+    "monthly": "month",
+}
+"""The names after `ledger` in a key, and the scopes of caps that they stand for."""
+LEDGER_FIELDS = ("remaining", "spent", "reserved", "remaining_tokens", "spent_tokens", "reserved_tokens")
+"""What a key reads of a scope: dollars, or tokens."""
 
 
 def fields(*group: str) -> dict[str, OperandKind]:

@@ -36,6 +36,11 @@ def containing(operand: Any) -> Candidates:
     return [*inside, [operand]], [[other(operand)], "-"]
 
 
+def occurring(operand: Any) -> Candidates:
+    """Return the texts, whole, and another value."""
+    return [item for item in items(operand) if isinstance(item, str)], ["-", other("-")]
+
+
 def containing_each(number: int | None) -> Callable[[Any], Candidates]:
     """Return the candidates of a test for the first `number` items, or for all."""
 

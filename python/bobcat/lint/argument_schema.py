@@ -94,7 +94,7 @@ def can_hold(schemas: Sequence[Schema], op: str, operand: Const) -> bool:
 
 def _can_hold(schema: Schema, op: str, operand: Const) -> bool:
     row = IR_OPERATORS[op]
-    if row.path_only or any(refs(operand)):
+    if row.path_only or any(refs(operand)) or any(_reads_sources(operand)):
         return True
     values = _values(schema)
     if values is not None:
@@ -109,6 +109,14 @@ def _can_hold(schema: Schema, op: str, operand: Const) -> bool:
         bounds = operand if isinstance(operand, list) else [operand]
         return not types.isdisjoint(_TEXT if isinstance(bounds[0], str) else _NUMBER) and _within(schema, row, operand)
     return row.types is None or not types.isdisjoint(row.types)
+
+
+def _reads_sources(operand: Const) -> Iterator[bool]:
+    """Yield true for each operand of `from`: the state of a run decides."""
+    if isinstance(operand, dict):
+        yield from [True] if "sources" in operand else []
+        for item in operand.get("tests", ()):
+            yield from _reads_sources(item["operand"])
 
 
 def _within(schema: Schema, row: OperatorSpec, operand: Const) -> bool:

@@ -17,6 +17,7 @@ from bobcat.bundle import Policy
 from bobcat.doctor.probe_requests import Request, as_request
 from bobcat.errors import RequestError
 from bobcat.ir.canonical import encode_value
+from bobcat.ir.memory import reads_memory
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, HostRule, IrPolicy, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import leaves, refs
 from bobcat.language.facets import IR_OPERATORS
@@ -24,6 +25,7 @@ from bobcat.language.kinds import OperandForm, ReferenceForm
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.implication import PERMITS
 from bobcat.lint.pattern_syntax import PatternSyntaxError
+from bobcat.lint.permissive_run import without_memory
 from bobcat.lint.text_search import OutOfBudget, SearchBudget
 from bobcat.lint.values import Test, solve
 from bobcat.model.request_json import request_from_json
@@ -74,7 +76,7 @@ class CallFinder:
 
     def __init__(self, policy: IrPolicy, tools: Tools) -> None:
         self._tools = tools
-        self._policy = policy
+        self._policy = without_memory(policy)
         self._bundle: Policy | None = None
         self._rules = {rule.id: rule for rule in policy.rules if isinstance(rule, IrRule)}
         self._left = MAX_STEPS
@@ -189,6 +191,8 @@ def _branches(wanted: Sequence[Wanted]) -> Iterator[list[tuple[Leaf, bool]]]:
             continue
         (expr, want), rest = left[0], left[1:]
         match expr:
+            case Leaf() if reads_memory(expr):  # some run has this value
+                waiting.append((rest, found))
             case Leaf():
                 waiting.append((rest, [*found, (expr, want)]))
             case NotExpr(item):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.frontend.builder.rules import BuiltPolicy, BuiltRule, take_built
-from bobcat.frontend.profiles import lower
+from bobcat.frontend.profiles import lower, with_python
 from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.report import place
+from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.yaml.source import collector_paused
 from bobcat.ir.schema import Profile
 from bobcat.lint.argument_schema import Tools
@@ -17,15 +18,13 @@ from bobcat.lint.ignores import apply_ignores
 from bobcat.lint.observed import reported
 from bobcat.lint.registry import run_lints
 
-NO_PYTHON = PythonRules()
-
 
 def check_source(
     source: str | Mapping[str, Any] | BuiltPolicy,  # Any: plain data, inspected by the front end
     source_path: str = "<inline>",
     *,
     profile: Profile = "strict",
-    python: PythonRules = NO_PYTHON,
+    python: Callable[[LoweringResult], PythonRules] = lambda _: PythonRules(),
     built: tuple[BuiltRule, ...] = (),
     module: str | None = None,
     tools: Tools | None = None,
@@ -33,10 +32,11 @@ def check_source(
     """Return every finding about a policy; findings that comments ignore are marked as suppressed.
 
     The lints run on policies of the strict profile that compile. `module` is the text of the Python module that the
-    rules come from; `tools` are the tools that the policy is for.
+    rules come from, `python` compiles its functions beside the rest; `tools` are the tools that the policy is for.
     """
     written, own, _ = take_built(source, ())
-    lowered = lower(written, source_path, profile, python, (*own, *built))
+    lowered = lower(written, source_path, profile, (*own, *built))
+    lowered = with_python(lowered, python(lowered))
     found = reported(lowered.findings)
     if profile == "strict" and lowered.policy is not None and lowered.source_map is not None:
         with collector_paused():  # PERF: the collector would repeatedly traverse all of a large policy

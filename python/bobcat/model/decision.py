@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from bobcat.model.fast_init import fast_init
 from bobcat.model.frozen import FrozenDict
+from bobcat.model.run_reads import RunReads, refuse
 
 _EMPTY: Mapping[str, Any] = FrozenDict()
 
@@ -51,7 +52,8 @@ class ExecutionContext:
 
     `environment` is a name such as `dev` or `prod`, `workspace` the directory that tools work in. `correlation_id`
     joins the events of a run. `step_seq` counts steps from 0, `timestamp` is an aware datetime, `extra` holds the
-    caller's own facts for rules.
+    caller's own facts for rules. `task` is what the user asked for, in the user's own words; None is absent in a
+    policy.
     """
 
     principal: Principal
@@ -61,6 +63,12 @@ class ExecutionContext:
     step_seq: int
     timestamp: datetime
     extra: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+    task: str | None = None
+
+    def __repr__(self) -> str:
+        """Return the text of a dataclass; a context without a task has the text of lynx-agent's."""
+        names = [name for name in self.__slots__ if name != "task" or self.task is not None]
+        return f"ExecutionContext({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,19 @@ class ActionRequest:
     args: Mapping[str, Any]
     declared: ToolMetadata
     context: ExecutionContext
+
+    @property
+    def run(self) -> RunReads:
+        """Return the functions that read the run, for compiled Python rules: `request.run.count("send_money")`."""
+        return RunReads()
+
+    def origin(self, argument: str, *, lower: bool = False) -> frozenset[str]:
+        """Return the names of the sources that an argument came from, `task` among them, in compiled Python rules."""
+        refuse("request.origin")
+
+    def origin_of(self, value: object, *, lower: bool = False) -> frozenset[str]:
+        """Return the names of the sources that a value came from, in compiled Python rules."""
+        refuse("request.origin_of")
 
 
 @fast_init

@@ -34,13 +34,14 @@ def Request(
     correlation_id: str = CONTEXT.correlation_id,
     step_seq: int = CONTEXT.step_seq,
     timestamp: datetime = CONTEXT.timestamp,
+    task: str | None = None,
 ) -> ActionRequest:
     """Build the `ActionRequest` of a call of `tool` with `args`; omitted fields default as in `request_from_json`.
 
     `principal` is a `Principal`, the id of a user, or a mapping with `kind`, `id` and `name`. `declared` is the
     declaration: a function with `@tool`, a `ToolDef`, a `ToolMetadata`, or a mapping with the keys of `declared` in
     JSON. Without it the tool counts as costly, irreversible and unsafe to repeat. `timestamp` is an aware datetime,
-    the beginning of 1970 by default: the same request gets the same decision.
+    the beginning of 1970 by default: the same request gets the same decision. `task` is the user's own words.
 
     The arguments of a tool with a signature are checked and completed by `bind_request`. Raises `TypeError` for a value
     of another type, and `RequestError` for a mapping with other keys.
@@ -50,8 +51,12 @@ def Request(
     for name, value in (("args", args), ("extra", extra)):
         if not isinstance(value, Mapping):
             raise TypeError(f"{name} must be a mapping, got {type(value).__name__}")
+    if task is not None and not isinstance(task, str):
+        raise TypeError(f"task must be a string or None, got {type(task).__name__}")
     acting_principal = _principal(principal)
-    context = ExecutionContext(acting_principal, environment, workspace, correlation_id, step_seq, timestamp, extra)
+    context = ExecutionContext(
+        acting_principal, environment, workspace, correlation_id, step_seq, timestamp, extra, task
+    )
     return ActionRequest(tool, args, _declared(declared), context)
 
 

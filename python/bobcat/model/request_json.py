@@ -78,8 +78,10 @@ def declared_data(declared: ToolMetadata) -> dict[str, Any]:
 
 
 def context_data(context: ExecutionContext) -> dict[str, Any]:
-    """The key `context` of a request. `extra` is not copied."""
-    data = {name: getattr(context, name) for name in _CONTEXT}
+    """The key `context` of a request. `extra` is not copied; a context without a task has no key for it."""
+    data = {name: getattr(context, name) for name in _CONTEXT if name != "task"}
+    if (task := getattr(context, "task", None)) is not None:
+        data["task"] = task
     return {**data, "principal": principal_data(context.principal), "timestamp": context.timestamp.isoformat()}
 
 
@@ -161,8 +163,11 @@ _DECLARED: Mapping[str, Reader] = {
 _PRINCIPAL: Mapping[str, Reader] = {"kind": _text, "id": _text, "name": _or_null(_text)}
 _CONTEXT: Mapping[str, Reader] = {
     "principal": principal_from_json, "environment": _text, "workspace": _text, "correlation_id": _text,
-    "step_seq": _int, "timestamp": _timestamp, "extra": _object,
+    "step_seq": _int, "timestamp": _timestamp, "extra": _object, "task": _or_null(_text),
 }  # fmt: skip
+
+DECLARED_KEYS, PRINCIPAL_KEYS, CONTEXT_KEYS = tuple(_DECLARED), tuple(_PRINCIPAL), tuple(_CONTEXT)
+"""Keys of `declared`, of `context.principal` and of `context`."""
 
 
 def parse_request(source: str | bytes | bytearray) -> object:

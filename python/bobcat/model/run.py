@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from bobcat.model.attachment import Attachment
@@ -102,12 +103,13 @@ RunOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "superseded"
 RunErrorCode: TypeAlias = Literal[
     "agent_failed", "agent_timed_out", "invalid_reply", "budget_exhausted", "repeated_call", "sink_failed",
     "store_failed", "journal_refused", "busy", "lease_lost", "cancelled", "suspended",
-    "reply_cut_off", "reply_refused", "unmediated_tool",
+    "reply_cut_off", "reply_refused", "unmediated_tool", "missing", "damaged", "not_loaded", "unsupported",
 ]  # fmt: skip
 """Cause of a run's end, for programs; `error` is the same for people. `busy`: another worker held the run, and nothing
 was started. `lease_lost`: another worker took over meanwhile. `reply_cut_off`: the model's reply is incomplete.
 `reply_refused`: the model, or a filter of its provider, withheld the reply. `unmediated_tool`: the provider ran a tool
-that no policy has seen."""
+that no policy has seen. `missing`, `damaged`, `not_loaded`, `unsupported`: an attachment could not be shown to the
+model; the codes are those of its `AttachmentError`."""
 
 _SHOWN = (
     "status", "final_answer", "error", "steps_taken", "usage", "approvals", "audit_gaps", "correlation_id", "bundle_id",
@@ -132,7 +134,8 @@ class Budget:
 
     `duration_seconds` also ends a model call, an approval wait or a tool in progress. `input_tokens` counts cache
     tokens, `tokens` counts everything. `step_timeout_seconds` bounds one model call. `max_repeated_calls` bounds
-    consecutive calls of one tool with identical arguments; a denied call does not count.
+    consecutive calls of one tool with identical arguments; a denied call does not count. `cost` is in dollars, such as
+    `"0.25"`, and needs the run's `ledger`: a model call is made only while its worst case fits.
     """
 
     duration_seconds: int | float | None = 600
@@ -142,6 +145,7 @@ class Budget:
     tokens: int | None = None
     step_timeout_seconds: int | float | None = None
     max_repeated_calls: int | None = None
+    cost: int | float | str | Decimal | None = None
 
     @classmethod
     def unlimited(cls) -> Budget:
@@ -150,7 +154,7 @@ class Budget:
 
     def is_unbounded(self) -> bool:
         """True when no cap ever ends a run."""
-        caps = (self.duration_seconds, self.steps, self.input_tokens, self.output_tokens, self.tokens)
+        caps = (self.duration_seconds, self.steps, self.input_tokens, self.output_tokens, self.tokens, self.cost)
         return all(cap is None for cap in caps)
 
 
@@ -263,7 +267,8 @@ class ApprovalRequest:
 
     `uncertain` is true when an earlier attempt at this action may have taken effect: a grant can make it happen twice.
     `definition` is the tool's (`ToolDef.definition`): a grant is valid for that definition only. `asked` has the
-    fingerprints of the questions that suspended the run, by their ids, as its journal keeps them.
+    fingerprints of the questions that suspended the run, by their ids, as its journal keeps them. `notes` are lines for
+    people, under a policy with rules that remember: where the arguments came from, and what the run has done before.
     """
 
     request: ActionRequest
@@ -276,6 +281,7 @@ class ApprovalRequest:
     uncertain: bool = False
     definition: str = ""
     asked: Mapping[str, str] = field(default_factory=FrozenDict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

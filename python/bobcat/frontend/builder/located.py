@@ -6,8 +6,9 @@ in a file. Its positions are those of the Python code that built it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yaml.error import Mark
 from yaml.nodes import Node
@@ -15,13 +16,15 @@ from yaml.nodes import Node
 from bobcat.bundle.source_map import Position, RuleSource
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.builder.rules import NOWHERE, BuiltRule
+from bobcat.frontend.observation import Finding
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.strict.capabilities import Capabilities
 from bobcat.frontend.strict.matches import MatchLowering
 from bobcat.frontend.strict.resources import Resources
 from bobcat.frontend.strict.rules import Rules
+from bobcat.frontend.strict.sources import Sources
 from bobcat.frontend.yaml.source import MAX_DEPTH, PastCap, PlainCopy
-from bobcat.ir.schema import IrRule
+from bobcat.ir.schema import Definition, Expr, IrRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +35,21 @@ class Located:
     position: Position | None
 
 
-def lower_built(surface: Located, file: str, index: int | None, resources: Resources | None = None) -> BuiltRule:
+class PolicyNames(NamedTuple):
+    """The resources and sources of a policy."""
+
+    resources: Resources
+    sources: Sources
+
+    def matches(self, report: DiagnosticCollector) -> tuple[MatchLowering, Resources]:
+        """Return the lowering of matches with these names, and the resources, whose errors `report` records."""
+        resources = self.resources.reporting_to(report)
+        return MatchLowering(report, resources, self.sources.reporting_to(report)), resources
+
+
+def lower_built(surface: Located, file: str, index: int | None, names: PolicyNames | None = None) -> BuiltRule:
     """Lower the rule that a surface describes. `index` names a rule without an id; if `index` is None, the rule needs
-    an id. `resources` are those of its policy.
+    an id. `names` are those of its policy.
     """
     report = DiagnosticCollector(file)
     position = surface.position or NOWHERE
@@ -42,49 +57,72 @@ def lower_built(surface: Located, file: str, index: int | None, resources: Resou
     if index is None and "id" not in surface.data:
         report.add("E0820", span)
     lowered = None
+    memory: Mapping[str, Definition] = {}
     try:
         node = _LocatedCopy(report, position).node(surface, "$", 1)
         if not report.has_errors() or index is None:
-            own = resources.reporting_to(report) if resources is not None else None
-            lowered = Rules(report, MatchLowering(report, own)).rule(node, index or 0)
+            matches = MatchLowering(report) if names is None else names.matches(report)[0]
+            lowered = Rules(report, matches).rule(node, index or 0)
+            memory = matches.definitions
     except PastCap as cap:
         report.add(cap.code, span, limit=cap.limit)
     if lowered is None or report.has_errors():
         return BuiltRule(None, file, position, findings=report.sorted())
     rule, source = lowered
-    return BuiltRule(rule, file, position, source.leaves, source.description, report.sorted())
+    return BuiltRule(rule, file, position, source.leaves, source.description, report.sorted(), memory)
 
 
-def lower_capability(surface: Located, file: str, index: int, resources: Resources) -> tuple[BuiltRule, ...]:
+def lower_capability(surface: Located, file: str, index: int, names: PolicyNames) -> tuple[BuiltRule, ...]:
     """Lower the capability that a surface describes; `index` is its index in its policy."""
     report = DiagnosticCollector(file)
     position = surface.position or NOWHERE
     made: list[tuple[IrRule, RuleSource]] = []
+    memory: Mapping[str, Definition] = {}
     try:
         node = _LocatedCopy(report, position).node(surface, "$", 1)
-        own = resources.reporting_to(report)
+        matches, own = names.matches(report)
         if not report.has_errors():
-            made = list(Capabilities(report, Rules(report, MatchLowering(report, own)), own).lower(node, index))
+            made = list(Capabilities(report, Rules(report, matches), own).lower(node, index))
+            memory = matches.definitions
     except PastCap as cap:
         report.add(cap.code, Span(file, *position), limit=cap.limit)
     if report.has_errors() or not made:
         return (BuiltRule(None, file, position, findings=report.sorted()),)
     findings = [report.sorted(), *[()] * (len(made) - 1)]
     return tuple(
-        BuiltRule(rule, file, position, source.leaves, source.description, found)
+        BuiltRule(rule, file, position, source.leaves, source.description, found, memory)
         for (rule, source), found in zip(made, findings, strict=True)
     )
 
 
-def lower_resources(surface: Located, file: str) -> tuple[Resources, tuple[BuiltRule, ...]]:
-    """Lower the resources that a surface describes; the second value has the findings about them."""
+def lower_match(surface: Located, file: str) -> tuple[Expr | None, Mapping[str, Definition], tuple[Finding, ...]]:
+    """Lower a match that names no resources and sources; return it with the definitions that it reads, and the
+    findings. The match is None if one of these is an error.
+    """
     report = DiagnosticCollector(file)
     position = surface.position or NOWHERE
-    found = Resources(report)
+    matches, expr = MatchLowering(report), None
     try:
         node = _LocatedCopy(report, position).node(surface, "$", 1)
         if not report.has_errors():
-            found.define(node)
+            expr = matches.match(node, "the condition")
+    except PastCap as cap:
+        report.add(cap.code, Span(file, *position), limit=cap.limit)
+    return None if report.has_errors() else expr, matches.definitions, report.sorted()
+
+
+def lower_names(resources: Located, sources: Located, file: str) -> tuple[PolicyNames, tuple[BuiltRule, ...]]:
+    """Lower the resources and sources that surfaces describe; the second value has the findings about them."""
+    report = DiagnosticCollector(file)
+    position = resources.position or NOWHERE
+    found = PolicyNames(Resources(report), Sources(report))
+    try:
+        copy = _LocatedCopy(report, position)
+        nodes = copy.node(resources, "$", 1), copy.node(sources, "$", 1)
+        if not report.has_errors():
+            found.resources.define(nodes[0])
+            found.sources.define(nodes[1], MatchLowering(report, found.resources, found.sources))
+            found.sources.lower()
     except PastCap as cap:
         report.add(cap.code, Span(file, *position), limit=cap.limit)
     findings = report.sorted()

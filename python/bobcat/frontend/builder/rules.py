@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from bobcat.bundle.host_code import HostFunction
@@ -13,14 +13,17 @@ from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Related, Span
 from bobcat.frontend.observation import Finding, errors
 from bobcat.frontend.result import LoweringResult
-from bobcat.ir.schema import AnyRule, IrRule, Profile
+from bobcat.ir.schema import AnyRule, Definition, IrRule, Profile, Source
 
 NOWHERE: Position = (0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltRule:
-    """A rule of the IR with its source positions. `rule` is None exactly when a finding is an error."""
+    """A rule of the IR with its source positions. `rule` is None exactly when a finding is an error.
+
+    `memory` has the definitions that it may read, by their names in the IR.
+    """
 
     rule: IrRule | None
     file: str
@@ -28,6 +31,7 @@ class BuiltRule:
     leaves: tuple[Position, ...] = ()
     description: str = ""
     findings: tuple[Finding, ...] = ()
+    memory: Mapping[str, Definition] = field(default_factory=dict)
 
 
 class BuiltPolicy(Protocol):
@@ -128,7 +132,10 @@ def with_built(lowered: LoweringResult, built: tuple[BuiltRule, ...], profile: P
         added.append((item.rule, RuleSource(0, *item.position, item.description, order, item.leaves), item.file))
     if errors(found):
         return replace(lowered, policy=None, source_map=None, findings=tuple(found), data=None)
-    return replace(lowered, findings=tuple(found), data=None).with_rules(added)
+    memory = {name: item for each in built for name, item in each.memory.items()}
+    sources = {name: item for name, item in memory.items() if isinstance(item, Source)}
+    known = {**lowered.definitions, **sources}
+    return replace(lowered, findings=tuple(found), data=None, definitions=known).with_rules(added, memory)
 
 
 def texts_of(built: tuple[BuiltRule, ...]) -> dict[str, str]:

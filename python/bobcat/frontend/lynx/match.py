@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import Any
 
 from yaml.nodes import MappingNode, Node, SequenceNode
 
@@ -19,8 +19,9 @@ from bobcat.bundle.source_map import Position
 from bobcat.frontend.lynx.source import entries
 from bobcat.ir.canonical import EncodingError
 from bobcat.ir.constants import to_const
-from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, Head, Leaf, NotExpr
+from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, Leaf, NotExpr
 from bobcat.language.operators import ROWS
+from bobcat.language.paths import HEADS
 
 MAX_EXPR_DEPTH = 40
 """Depth of an expression, predicates expanded."""
@@ -221,11 +222,11 @@ def _leaf(key: str, value: Any, key_node: Node | None, node: Node | None, *, neg
     if len(steps) > MAX_PATH_KEYS:
         raise MatchRefused(f"a path has more than {MAX_PATH_KEYS} keys", key_node, capped=True)
     written = Clause(key, operator, _Unhashed(value), key_node, head, tuple(steps), negated)
-    if head not in get_args(Head):
+    if head not in HEADS:
         return MatchPart(TRUE if _holds_for_none(operator, value) else FALSE, 1, (), (written,))
     _check_caps(path, 0, key_node)
     expr = Leaf(
-        cast(Head, head),
+        head,
         () if head == "tool" else tuple(steps),
         operator,
         constant(_operand(operator, value), node),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from bobcat.bundle.host_code import HostFunction, host_code, host_name, is_async
@@ -21,7 +22,7 @@ from bobcat.frontend.python.analysis.source import NoSource, source_of
 from bobcat.frontend.python.lower import LoweredFunction, lower_function
 from bobcat.frontend.python.lowering.inlining import target_of
 from bobcat.ir.construct import evaluation_key
-from bobcat.ir.schema import AnyRule, HostRule, Profile
+from bobcat.ir.schema import AnyRule, Definition, HostRule, Profile
 from bobcat.model.rule_decorator import options_of
 
 Priorities = Mapping[str, int] | Iterable[tuple[str, int]] | Sequence[int]
@@ -35,12 +36,14 @@ Uncompiled = Literal["error", "callable"]
 class PythonRules:
     """Python rules in evaluation order. `places` and `files` are parallel to `rules`; a callable has no file.
 
-    `callables` have the order of the host rules in `rules`. `sources` are texts by file.
+    `callables` have the order of the host rules in `rules`. `sources` are texts by file, and
+    `memory` has the definitions that the rules read.
     """
 
     rules: tuple[AnyRule, ...] = ()
     places: tuple[RuleSource, ...] = ()
     callables: tuple[HostFunction, ...] = ()
+    memory: Mapping[str, Definition] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
@@ -52,10 +55,14 @@ def to_rules(
     *,
     profile: Profile,
     uncompiled: Uncompiled = "callable",
+    sources: Mapping[str, Definition] | None = MappingProxyType({}),
 ) -> PythonRules:
-    """Convert callables to rules. Findings are returned; a callable with an error has no rule."""
+    """Convert callables to rules. Findings are returned; a callable with an error has no rule.
+
+    `sources` are those of the policy, by their names in the IR; None if the policy has errors.
+    """
     functions = tuple(functions)
-    converter = _Converter(profile, uncompiled)
+    converter = _Converter(profile, uncompiled, sources)
     by_name, by_order = _read_priorities(priorities, len(functions), converter.found)
     for index, fn in enumerate(functions):
         converter.add(fn, by_order[index] if by_order else None, by_name)
@@ -66,6 +73,7 @@ def to_rules(
         tuple(rule for rule, _, _, _ in converter.rules),
         tuple(place for _, place, _, _ in converter.rules),
         tuple(fn for rule, _, _, fn in converter.rules if isinstance(rule, HostRule)),
+        converter.memory,
         tuple(file for _, _, file, _ in converter.rules),
         converter.sources,
         tuple(converter.found),
@@ -73,13 +81,17 @@ def to_rules(
 
 
 class _Converter:
-    def __init__(self, profile: Profile, uncompiled: Uncompiled) -> None:
+    def __init__(
+        self, profile: Profile, uncompiled: Uncompiled, known_sources: Mapping[str, Definition] | None
+    ) -> None:
         self._profile = profile
         self._uncompiled = uncompiled
         self.found: list[Finding] = []
         self.names: set[str] = set()
         self.rules: list[tuple[AnyRule, RuleSource, str, HostFunction]] = []
         self.sources: dict[str, str] = {}
+        self._known_sources = known_sources
+        self.memory: dict[str, Definition] = {}
 
     def add(self, fn: object, given: int | None, by_name: Mapping[str, int]) -> None:
         """Add the rule of a callable, or the reason that it has none."""
@@ -118,18 +130,22 @@ class _Converter:
         return span
 
     def _strict(self, fn: HostFunction, name: str, priority: int) -> None:
-        lowered = lower_function(fn, name, priority)
+        lowered = lower_function(fn, name, priority, self._known_sources)
+        self.found.extend(lowered.findings)
         self.found.extend(
             observed("rule-mistake", item.span, name=name, problem=item.problem, instead=item.instead)
             for item in lowered.warnings
         )
         if lowered.rule is not None:
+            self.memory.update(lowered.memory)
             self._take(lowered, fn)
             return
         if lowered.span is not None:
             self.sources.setdefault(lowered.span.file, lowered.text)
-        self.found.extend(self._refused(name, item) for item in lowered.refusals)
-        if self._uncompiled == "callable":
+        # A callable would have no state of the run to read.
+        stays = self._uncompiled == "callable" and not lowered.reads_run
+        self.found.extend(self._refused(name, item, reads_run=lowered.reads_run) for item in lowered.refusals)
+        if stays:
             self._keep(fn, name, priority)
 
     def _take(self, lowered: LoweredFunction, fn: HostFunction) -> None:
@@ -159,12 +175,13 @@ class _Converter:
         rule = HostRule(name, priority, code.module, code.qualname, code.digest)
         self.rules.append((rule, RuleSource(-1, 0, 0, 0, 0, "", len(self.rules)), "", fn))
 
-    def _refused(self, name: str, refusal: LoweringProblem) -> Finding:
+    def _refused(self, name: str, refusal: LoweringProblem, *, reads_run: bool) -> Finding:
         problem, instead = refusal.problem, refusal.instead
-        if self._uncompiled == "callable":
+        if self._uncompiled == "callable" and not reads_run:
             return observed("host-rule", refusal.span, kind=refusal.kind, name=name, problem=problem, instead=instead)
         code = {"shape": "E0807", "impure": "E0808"}[refusal.kind]
-        return diagnose(code, refusal.span, name=name, problem=problem, instead=instead)
+        help = instead if reads_run else None
+        return diagnose(code, refusal.span, help=help, name=name, problem=problem, instead=instead)
 
 
 def _read_priorities(

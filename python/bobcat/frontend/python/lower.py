@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from bobcat._core import CoreError, Program
 from bobcat.bundle.host_code import HostFunction
 from bobcat.bundle.source_map import Position
 from bobcat.diagnostics.model import Span
+from bobcat.frontend.observation import Finding, errors
 from bobcat.frontend.python.analysis import inference, objects
 from bobcat.frontend.python.analysis.bindings import Parameter, SlotBinding
+from bobcat.frontend.python.analysis.kinds import ORIGINS
 from bobcat.frontend.python.analysis.refusal import CannotLower, LoweringProblem
 from bobcat.frontend.python.analysis.scope import Lowerer, Scope, Session
 from bobcat.frontend.python.analysis.source import FunctionNode, NoSource, source_of
@@ -22,7 +26,9 @@ from bobcat.frontend.python.lowering import expressions, statements
 from bobcat.frontend.python.lowering.inlining import bind_object, body_of, check_definition, target_of
 from bobcat.ir import canonical, construct, visit
 from bobcat.ir import code as ir
-from bobcat.ir.schema import FunctionRule
+from bobcat.ir.memory import used
+from bobcat.ir.schema import Definition, FunctionRule
+from bobcat.ir.spelling import source_name
 
 LOWERER = Lowerer(
     infer=inference.infer,
@@ -40,7 +46,7 @@ class LoweredFunction:
 
     `places` and `names` belong to a source map: the positions of statements, and the locals. `frozen` lists the
     tables captured at compile time: name, position of the read, type. `warnings` report code whose meaning
-    the author cannot intend.
+    the author cannot intend. `memory` has the counts, sums and formulas that it reads, and `findings` are about those.
     """
 
     rule: FunctionRule | None
@@ -52,10 +58,21 @@ class LoweredFunction:
     names: tuple[str, ...] = ()
     frozen: tuple[tuple[str, Span, str], ...] = ()
     warnings: tuple[LoweringProblem, ...] = ()
+    memory: Mapping[str, Definition] = field(default_factory=dict)
+    reads_run: bool = False
+    findings: tuple[Finding, ...] = ()
 
 
-def lower_function(fn: HostFunction, name: str, priority: int) -> LoweredFunction:
-    """Lower a callable that is a rule. Never raises because of the rule's content."""
+def lower_function(
+    fn: HostFunction,
+    name: str,
+    priority: int,
+    sources: Mapping[str, Definition] | None = MappingProxyType({}),
+) -> LoweredFunction:
+    """Lower a callable that is a rule. Never raises because of the rule's content.
+
+    `sources` are those of the policy by their names in the IR; None if they are not known.
+    """
     target = target_of(fn)
     if target is None:
         return _without(f"is a `{type(fn).__name__}`, which has no source text in Python", "pass a function")
@@ -65,7 +82,8 @@ def lower_function(fn: HostFunction, name: str, priority: int) -> LoweredFunctio
         source = source_of(target.fn.__code__, target.fn.__globals__)
     except NoSource as reason:
         return _without(f"cannot be read: {reason}", "define it in a file that does not change after its import")
-    session = Session(LOWERER)
+    names_of_sources = None if sources is None else {source_name(known): known for known in sources}
+    session = Session(LOWERER, sources=names_of_sources)
     function = Scope(session, source, fn=target.fn)
     span, text = source.place.span(source.node), source.module.text
     described = (ast.get_docstring(source.node) if not isinstance(source.node, ast.Lambda) else None) or ""
@@ -82,17 +100,29 @@ def lower_function(fn: HostFunction, name: str, priority: int) -> LoweredFunctio
     except RecursionError:
         session.found.append(LoweringProblem("shape", span, "is nested too deeply", "give its parts names"))
     refusals = tuple(dict.fromkeys(session.found))
+    session.reads_run = session.reads_run or _names_run(function)
     warnings = tuple(dict.fromkeys(session.warnings))
     frozen = tuple((table, place, kind) for table, (place, kind) in session.frozen.items())
-    if refusals:
-        return LoweredFunction(None, span, text, description, refusals, frozen=frozen, warnings=warnings)
+    found = LoweredFunction(
+        None, span, text, description, refusals, frozen=frozen, warnings=warnings, reads_run=session.reads_run,
+        findings=tuple(dict.fromkeys(session.diagnostics)),
+    )  # fmt: skip
+    if refusals or errors(found.findings) or (sources is None and session.reads_run):
+        return found
     rule = FunctionRule(name, priority, session.slots, body)
-    problem = _problem(rule)
+    memory = used([rule], {**(sources or {}), **session.memory})
+    problem = _problem(rule, memory)
     if problem is not None:
         refusals = (LoweringProblem("shape", span, problem, "split the rule, or use a table for its cases"),)
-        return LoweredFunction(None, span, text, description, refusals, frozen=frozen, warnings=warnings)
+        return replace(found, refusals=refusals)
     names = tuple(session.names.get(slot, "") for slot in range(session.slots))
-    return LoweredFunction(rule, span, text, description, (), _places(rule, span, session), names, frozen, warnings)
+    return replace(found, rule=rule, places=_places(rule, span, session), names=names, memory=memory)
+
+
+def _names_run(f: Scope) -> bool:
+    """Return true if a function has an expression that reads the state of the run, lowered or not."""
+    reads = (node for node in ast.walk(f.source.node) if isinstance(node, ast.Attribute))
+    return any(node.attr in ("run", *ORIGINS) and f.kind(node.value) == "request" for node in reads)
 
 
 def _places(rule: FunctionRule, whole: Span, session: Session) -> tuple[Position, ...]:
@@ -105,10 +135,10 @@ def _places(rule: FunctionRule, whole: Span, session: Session) -> tuple[Position
     return tuple(places)
 
 
-def _problem(rule: FunctionRule) -> str | None:
+def _problem(rule: FunctionRule, memory: Mapping[str, Definition]) -> str | None:
     """Return the core limit that a rule exceeds; None if the core accepts it."""
     try:
-        Program(canonical.encode(construct.policy([rule])), ())
+        Program(canonical.encode(construct.policy([rule], memory=memory)), ())
     except canonical.EncodingError as error:
         return f"cannot be stored in a bundle: {error}"
     except CoreError as error:

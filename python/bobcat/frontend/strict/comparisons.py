@@ -6,8 +6,9 @@ references to other paths, and globs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -16,24 +17,29 @@ from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.facet_keys import PartStep, Step, tail
 from bobcat.frontend.strict.globs import GlobError, to_pattern
 from bobcat.frontend.strict.key_syntax import KeySyntaxError, split
-from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
+from bobcat.frontend.strict.keys import Key, KeyProblem
 from bobcat.frontend.strict.operand_help import argument_help, operator_help
 from bobcat.frontend.strict.operands import COMPARING, Operands
+from bobcat.frontend.strict.references import is_reference, plain_kind, reference_problem
 from bobcat.frontend.strict.resources import Resources
+from bobcat.frontend.strict.vocabulary import not_an_operator
 from bobcat.frontend.suggest import listed
 from bobcat.frontend.yaml.nodes import INVALID_VALUE, entries
 from bobcat.frontend.yaml.scalars import kind_of_node
 from bobcat.ir import construct
 from bobcat.ir.schema import MAX_TEST_DEPTH, Const, Dialect, Operator
-from bobcat.language.facets import CORE_KINDS, ELEMENTS, IR_NESTING, IR_OPERATORS, PART, RANGE, kind_at
-from bobcat.language.kinds import OperandForm, OperandKind, ReferenceForm
-from bobcat.language.operators import LOWERED_TO, ROWS, OperatorSpec
+from bobcat.language.facets import CORE_KINDS, ELEMENTS, GROUPS, IR_NESTING, IR_OPERATORS, PART, RANGE, kind_at
+from bobcat.language.kinds import OperandForm, OperandKind
+from bobcat.language.operators import LOWERED_TO, OPERATORS, ROWS, OperatorSpec
 
-_WITHOUT_CASE = frozenset((OperandForm.BOUND, OperandForm.BOUNDS, OperandForm.PATTERN, OperandForm.BOOL))
+_WITHOUT_CASE = frozenset(
+    (OperandForm.BOUND, OperandForm.BOUNDS, OperandForm.PATTERN, OperandForm.BOOL, OperandForm.SOURCES)
+)
 """Forms of operands whose characters are not compared one by one."""
+_NO_VALUES = frozenset((OperandForm.PATTERN, OperandForm.BOOL, OperandForm.SOURCES))
+"""Forms of operands that hold no values of the tested type."""
 
-
-# PERF: see `Sized` of `matches`.
+# PERF: see `Sized` of `sizes`.
 Comparison: TypeAlias = tuple[Operator, Const, Dialect | None]
 """A leaf or a test in one: the operator, the operand, the dialect of a pattern."""
 
@@ -41,10 +47,18 @@ Comparison: TypeAlias = tuple[Operator, Const, Dialect | None]
 class Comparisons:
     """Lowering of comparisons. Methods return None after they have reported an error."""
 
-    def __init__(self, report: DiagnosticCollector, resources: Resources) -> None:
+    def __init__(
+        self,
+        report: DiagnosticCollector,
+        resources: Resources,
+        parse: Callable[[str], Key | KeyProblem],
+        take_sources: Callable[[Node, Key], Const],
+    ) -> None:
         self._report = report
         self._resources = resources
+        self._parse = parse
         self._operands = Operands(report)
+        self._operands.take |= {row.name: take_sources for row in ROWS if row.operand is OperandForm.SOURCES}
 
     def comparison(self, node: Node, key: Key) -> Comparison | None:
         """Lower the comparison of `key` with its operand."""
@@ -74,17 +88,19 @@ class Comparisons:
             return None
         if row.nests:
             return self._nesting(op, operators[1:], node, key, depth + 1)
-        if isinstance(node, MappingNode) and _is_ref(node, key):
+        if row.operand is OperandForm.PLACES:
+            return self._places(op, node, key)
+        if isinstance(node, MappingNode) and is_reference(node, key):
             return self._ref(op, node, key)
         if key.kind in CORE_KINDS and isinstance(node, MappingNode):
             self._report.add("E0401", node, op=op, expected="a value, or a list of values", kind=kind_of_node(node))
             return None
         if row.operand is OperandForm.GLOB:
             return self._glob(node, key)
-        operand = self._operands.take[op](node, replace(key, kind=_plain(key.kind)))
+        operand = self._operands.take[op](node, replace(key, kind=plain_kind(key.kind)))
         if operand is INVALID_VALUE or (key.kind is OperandKind.LOWER and not self._is_lower(node, key, operand)):
             return None
-        if key.kind in CORE_KINDS and row.operand is not OperandForm.PATTERN and row.operand is not OperandForm.BOOL:
+        if key.kind in CORE_KINDS and row.operand not in _NO_VALUES:
             operand = self._canonical(node, key, operand)
         return None if operand is INVALID_VALUE else (op, operand, _dialect(op))
 
@@ -110,7 +126,7 @@ class Comparisons:
 
     def _part(self, part: PartStep, rest: tuple[Step, ...], node: Node, key: Key, depth: int) -> Comparison | None:
         """Lower the tests of a part of `key`, a derived value."""
-        kind = kind_at(key.kind, part.path)
+        kind = OperandKind.DOCUMENT if key.kind is OperandKind.ANY else kind_at(key.kind, part.path)
         if kind is None:
             raise TypeError("the parser of keys has checked the part")
         below = replace(key, kind=kind, base=".".join((key.base, *part.path)), bare=False, part=True)
@@ -139,11 +155,20 @@ class Comparisons:
 
     def _test(self, name: str, entry: tuple[ScalarNode, Node], key: Key, depth: int) -> Comparison | None:
         name_node, node = entry
+        if name in GROUPS and key.kind is not OperandKind.LOWER and key.kind is not OperandKind.COUNT:
+            return self._group(name, node, key, depth + 1)
         try:
-            found = tail(key.kind, split(name))
+            segments = split(f"x{name}")[1:] if name.startswith("[") else split(name)
         except KeySyntaxError as problem:
             self._report.add("E0305", name_node, key=shown(name), problem=str(problem))
             return None
+        found = tail(key.kind, segments)
+        if (found.unknown or (found.bare and not found.steps)) and key.kind is OperandKind.ANY:
+            below = segments[0]
+            if below.quoted or not (below.text in OPERATORS or not_an_operator(below.text)):
+                of_key = tail(OperandKind.DOCUMENT, segments)
+                plain = isinstance(node, ScalarNode) or (isinstance(node, MappingNode) and is_reference(node, key))
+                found = of_key if plain or not of_key.bare else found
         if found.unknown or (found.bare and not found.steps):
             wrong = found.unknown or name
             help = operator_help(wrong, key)
@@ -152,6 +177,55 @@ class Comparisons:
         if found.bare and found.steps[-1] in IR_NESTING:
             return self._derived(found.steps, node, key, depth)
         return self._derived((*found.steps, found.op), node, key, depth)
+
+    def _group(self, op: str, node: Node, key: Key, depth: int) -> Comparison | None:
+        """Lower a connective of tests of one value."""
+        if depth > MAX_TEST_DEPTH:
+            self._report.add("E0410", node, limit=MAX_TEST_DEPTH)
+            return None
+        several = op != "not"
+        items = node.value if several and isinstance(node, SequenceNode) else [] if several else [node]
+        mappings = [item for item in items if isinstance(item, MappingNode) and item.value]
+        if not items or len(mappings) < len(items):
+            expected = "a list of mappings of operators" if several else "a mapping of operators"
+            self._report.add("E0401", node, op=op, expected=expected, kind=kind_of_node(node))
+            return None
+        alternatives: list[list[dict[str, Const]]] = []
+        for item in mappings:
+            wrapped = op == "any_of" and len(item.value) > 1
+            found = [
+                self._test(name, entry, key, depth + wrapped) for name, entry in entries(item, self._report).items()
+            ]
+            if wrapped and depth + 1 > MAX_TEST_DEPTH:
+                self._report.add("E0410", item, limit=MAX_TEST_DEPTH)
+                return None
+            if not found or None in found:
+                return None
+            alternatives.append([construct.check(*test) for test in found if test is not None])
+        if op == "any_of":
+            tests = [
+                tests[0] if len(tests) == 1 else construct.check("all_of", construct.checks(tests))
+                for tests in alternatives
+            ]
+        else:
+            tests = [test for tests in alternatives for test in tests]
+        return op, construct.checks(tests), None
+
+    def _places(self, op: str, node: Node, key: Key) -> Comparison | None:
+        """Lower the texts and paths in which a value is searched for."""
+        nodes = node.value if isinstance(node, SequenceNode) else [node]
+        if not nodes:
+            self._report.add("E0409", node, op=op)
+            return None
+        found = [self._place(op, item, key) for item in nodes]
+        places = [place for place in found if place is not None]
+        return (op, construct.places(places), None) if len(places) == len(found) else None
+
+    def _place(self, op: str, node: Node, key: Key) -> Const | None:
+        if isinstance(node, MappingNode) and is_reference(node, key):
+            reference = self._ref(op, node, key)
+            return None if reference is None else reference[1]
+        return self._operands.text(node, key, "a string, a path, or a list of them")
 
     def _glob(self, node: Node, key: Key) -> Comparison | None:
         text = self._operands.text(node, key, "a glob")
@@ -189,12 +263,12 @@ class Comparisons:
             self._report.add("E0401", target, op="ref", expected="a path", kind=kind_of_node(target),
                              help="write `{ref: context.principal.id}`")  # fmt: skip
             return None
-        other = parse_key(str(target.value))
+        other = self._parse(str(target.value))
         if isinstance(other, KeyProblem):
             params: dict[str, Any] = {**other.params}
             self._report.add(other.code, target, help=other.help, **params)
             return None
-        problem = _ref_problem(op, key, other)
+        problem = reference_problem(op, key, other)
         if problem is not None:
             self._report.add("E0413", target, path=shown(target.value), problem=problem)
             return None
@@ -206,13 +280,6 @@ def _accepts(row: OperatorSpec, key: Key, depth: int) -> bool:
     return key.kind in row.kinds and not (depth and row.path_only and not key.part)
 
 
-def _plain(kind: OperandKind) -> OperandKind:
-    """Return the type of the operands of a derived value."""
-    if kind is OperandKind.DOCUMENT:
-        return OperandKind.ANY
-    return OperandKind.STRING if kind in CORE_KINDS and kind is not OperandKind.VERSION else kind
-
-
 def _dialect(op: str) -> Dialect | None:
     return "re2" if IR_OPERATORS[op].operand is OperandForm.PATTERN else None
 
@@ -222,59 +289,3 @@ def _derived_kind(row: OperatorSpec, kind: OperandKind) -> OperandKind:
     if row.derived is not None:
         return row.derived
     return kind if kind is OperandKind.DOCUMENT else ELEMENTS.get(kind, OperandKind.ANY)
-
-
-def _is_ref(node: MappingNode, key: Key) -> bool:
-    """Return true if an operand refers to another path. `eq` treats a mapping that only resembles a reference as a
-    mapping.
-    """
-    if len(node.value) != 1:
-        return False
-    name, target = node.value[0]
-    named = isinstance(name, ScalarNode) and name.value == "ref"
-    return named and (isinstance(target, ScalarNode) or key.op != "eq")
-
-
-def _ref_problem(op: str, key: Key, other: Key) -> str | None:
-    """Return the reason that an operator cannot compare the two paths; None if it can."""
-    if not other.bare:
-        return "it ends with an operator"
-    if key.kind in CORE_KINDS:
-        return f"`{key.base}` is {key.kind.value}, and is compared with constants"
-    own, ref = _class(_plain(key.kind)), _class(other.kind)
-    if other.kind is OperandKind.MAPPING:
-        return "it is a mapping; name one of its entries"
-    wanted: str
-    match IR_OPERATORS[op].reference:
-        case ReferenceForm.LIST:
-            fits, wanted = ref in ("any", "list"), "a list"
-            if ref == "list" and own not in ("any", "text", "list"):
-                return f"it holds strings, and `{key.base}` is {key.kind.value}"
-        case ReferenceForm.TEXT:
-            fits, wanted = ref in ("any", "text"), "a string"
-        case ReferenceForm.PART:
-            fits = ref == "any" or (ref == "text" if own != "any" else ref != "list")
-            wanted = "a string" if own != "any" else "a single value"
-        case _:
-            fits, wanted = ref == "any" or (ref != "list" if own == "any" else ref == own), key.kind.value
-            if own == "list":
-                return f"`{key.base}` is a list, and only single values are compared"
-    return None if fits else f"it is {other.kind.value}, and `{key.base}.{op}` takes {wanted}"
-
-
-def _class(kind: OperandKind) -> Literal["any", "text", "number", "bool", "time", "list", "mapping"]:
-    match kind:
-        case OperandKind.ANY:
-            return "any"
-        case OperandKind.STRING | OperandKind.NULLABLE_STRING | OperandKind.LOWER:
-            return "text"
-        case OperandKind.NUMBER | OperandKind.NULLABLE_NUMBER | OperandKind.COUNT:
-            return "number"
-        case OperandKind.BOOL:
-            return "bool"
-        case OperandKind.TIME:
-            return "time"
-        case OperandKind.STRINGS:
-            return "list"
-        case _:
-            return "mapping"

@@ -1,8 +1,9 @@
-"""The document: version, defaults, resources, predicates, capabilities, rules; and the order of their lowering."""
+"""The document: its sections, and the order of their lowering."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -14,14 +15,15 @@ from bobcat.frontend.strict.fields import check_keys, mapping, wrong_type
 from bobcat.frontend.strict.matches import MatchLowering
 from bobcat.frontend.strict.resources import Resources
 from bobcat.frontend.strict.rules import Rules, verdict_of
+from bobcat.frontend.strict.sources import Sources
 from bobcat.frontend.suggest import closest, listed
 from bobcat.frontend.yaml.nodes import InvalidValue, entries, value
 from bobcat.frontend.yaml.scalars import kind_of_node
 from bobcat.ir import construct
-from bobcat.ir.schema import Defaults, IrRule, VerdictName
+from bobcat.ir.schema import Defaults, Definition, IrRule, VerdictName
 
 LANGUAGE_VERSION = 1
-KEYS = ("version", "defaults", "resources", "predicates", "capabilities", "rules")
+KEYS = ("version", "defaults", "resources", "sources", "predicates", "capabilities", "rules")
 MAX_RULES = 100_000
 """Rules of one policy."""
 
@@ -38,6 +40,8 @@ _SYNONYMS = {
     "definitions": "predicates",
     "resource": "resources",
     "capability": "capabilities",
+    "source": "sources",
+    "origins": "sources",
     "permissions": "capabilities",
 }
 _ALONE = frozenset(("id", "match", "decision", "priority"))
@@ -49,9 +53,20 @@ class Document:
     def __init__(self, report: DiagnosticCollector) -> None:
         self._report = report
         self._resources = Resources(report)
-        self._matches = MatchLowering(report, self._resources)
+        self._sources = Sources(report)
+        self._matches = MatchLowering(report, self._resources, self._sources)
         self._rules = Rules(report, self._matches)
         self.defaults_places: list[Position] = [(0, 0, 0, 0)] * len(DEFAULTS_KEYS)
+
+    @property
+    def definitions(self) -> Mapping[str, Definition]:
+        """Return the definitions of the document, by their names in the IR."""
+        return self._matches.definitions
+
+    @property
+    def sources(self) -> Mapping[str, Definition]:
+        """Return the sources of the document, by their names in the IR."""
+        return self._sources.definitions
 
     def lower(self, root: Node) -> tuple[Defaults, list[tuple[IrRule, RuleSource]]]:
         """Lower the defaults, and the rules in file order with their positions."""
@@ -75,13 +90,17 @@ class Document:
         defaults = self._defaults(found["defaults"]) if "defaults" in found else construct.DEFAULTS
         if "resources" in found:
             self._resources.define(found["resources"])
+        if "sources" in found:
+            self._sources.define(found["sources"], self._matches)
         if "predicates" in found:
             self._predicates(found["predicates"])
+        self._sources.lower()
         lowered = self._lower_rules(found["rules"]) if "rules" in found else []
         if "capabilities" in found:  # behind the rules: of equal priority, a rule that denies is decided first
             lowered.extend(self._capabilities(found["capabilities"], len(lowered)))
         if not self._report.has_errors():
             self._matches.report_unused()
+            self._sources.report_unused()
         return defaults, lowered
 
     def _version(self, node: Node) -> None:

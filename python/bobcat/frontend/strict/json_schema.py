@@ -12,10 +12,12 @@ from typing import Any, get_args
 from bobcat.frontend.strict.capabilities import Permission
 from bobcat.frontend.strict.capability_schema import capability_schema, resource_schema
 from bobcat.frontend.strict.document import KEYS, LANGUAGE_VERSION, OnMissingShadow, OnNoMatch, OnRuleError
+from bobcat.frontend.strict.memory_schema import NAMES_OF_SOURCES, formula_schemas, run_schemas, sources_schema
 from bobcat.frontend.strict.operands import SCALARS
 from bobcat.frontend.strict.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, PEOPLE, UNDOABLE, VERDICTS
+from bobcat.frontend.strict.run_keys import COMPARISONS
 from bobcat.frontend.strict.vocabulary import FOREIGN
-from bobcat.language.facets import FACETS, IR_OPERATORS, PARTS
+from bobcat.language.facets import FACETS, GROUPS, IR_OPERATORS, PARTS
 from bobcat.language.kinds import OperandForm, OperandKind
 from bobcat.language.operators import NESTING, OPERATORS, ROWS, OperatorSpec
 from bobcat.language.paths import closed_paths
@@ -35,6 +37,12 @@ _REF: Schema = {
 _BOUND: Schema = {"type": ["string", "number"]}
 _BOUNDS: Schema = {"type": "array", "items": _BOUND, "minItems": 2, "maxItems": 2}
 _TEXTS: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+_PLACES: Schema = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "array", "items": {"anyOf": [{"type": "string"}, _REF]}, "minItems": 1},
+    ]
+}
 _TESTS: Schema = {"$ref": "#/$defs/tests"}
 _MATCH: Schema = {"$ref": "#/$defs/match"}
 _MATCHES: Schema = {"type": "array", "items": _MATCH}
@@ -49,7 +57,9 @@ _OPERANDS: dict[OperandForm, Schema] = {
     OperandForm.BOUNDS: _BOUNDS,
     OperandForm.BOOL: {"type": "boolean"},
     OperandForm.TEXTS: _TEXTS,
+    OperandForm.PLACES: _PLACES,
     OperandForm.GLOB: {"type": "string", "description": "`*` within a directory, `**` across them; the whole text"},
+    OperandForm.SOURCES: NAMES_OF_SOURCES,
     OperandForm.TESTS: _TESTS,
 }
 _TYPES: dict[type, str] = {str: "string", float: "number", bool: "boolean", type(None): "null"}
@@ -82,6 +92,7 @@ _PERMITS: dict[str, Schema] = {"decision": {"enum": list(get_args(Permission)), 
 
 def policy_schema() -> Schema:
     """Return the schema as a new dict."""
+    match = _match()
     properties = {
         "version": {"const": LANGUAGE_VERSION, "description": "the version of the language"},
         "defaults": _defaults(),
@@ -91,6 +102,7 @@ def policy_schema() -> Schema:
             "items": {"$ref": "#/$defs/capability"},
             "description": "rules that permit, behind the rules of equal priority",
         },
+        "sources": sources_schema(match["anyOf"][1]),
         "predicates": {"type": "object", "additionalProperties": _MATCH, "description": "names for matches"},
         "rules": {
             "type": "array",
@@ -104,7 +116,8 @@ def policy_schema() -> Schema:
         **_CLOSED,
         "properties": {key: properties[key] for key in KEYS},
         "$defs": {
-            "match": _match(),
+            "match": match,
+            **formula_schemas(_MATCH),
             "rule": _rule(),
             "capability": capability_schema({**_rule()["properties"], **_PERMITS}),
             "transform": _transform(),
@@ -147,8 +160,20 @@ def _match() -> Schema:
         patterns[rf"^{_NO_FACET}{_OPEN_PATH if row.whole else _BELOW}\.{row.name}$"] = (
             {"anyOf": [_SCALAR, _operand(row)]} if row.leading else _operand(row)
         )
+    run_properties, run_patterns = run_schemas(_MATCH, _measure_tests(), _STEP, _NAME)
+    leaf |= run_properties
+    patterns |= run_patterns
     mapping = {"type": "object", "properties": leaf, "patternProperties": patterns, "additionalProperties": False}
     return {"anyOf": [{"type": "string", "description": "the name of a predicate"}, mapping]}
+
+
+def _measure_tests() -> Schema:
+    """Return the schemas of the operators that compare a count or a sum."""
+    equal = {"anyOf": [_equal_to(OperandKind.NUMBER), _REF]}
+    return {
+        name: equal if OPERATORS[name].operand is OperandForm.VALUE else _operand(OPERATORS[name])
+        for name in COMPARISONS
+    }
 
 
 def _facets() -> dict[str, Schema | bool]:
@@ -171,7 +196,10 @@ def _facets() -> dict[str, Schema | bool]:
 
 def _tests() -> Schema:
     """Return the schema of a mapping of operators; each may follow others: `lower.eq`."""
-    properties = {row.name: _operand(row) for row in ROWS if not row.path_only}
+    properties: dict[str, Schema | bool] = {row.name: _operand(row) for row in ROWS if not row.path_only}
+    properties |= dict.fromkeys(FOREIGN, False)
+    each: Schema = {"type": "array", "items": _TESTS, "minItems": 1}
+    properties |= {name: _TESTS if name == "not" else each for name in GROUPS}
     patterns: dict[str, Schema] = {
         rf"^(?:{_CHAIN}\.)+(?:{_ALL})$": {},
         rf"^(?:{_CHAIN}\.)*(?:{_FACETS})(?:\..+)?$": {},
@@ -180,7 +208,6 @@ def _tests() -> Schema:
         "type": "object",
         "properties": properties,
         "patternProperties": patterns,
-        "additionalProperties": False,
         "minProperties": 1,
     }
 

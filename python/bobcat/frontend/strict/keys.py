@@ -15,7 +15,13 @@ from bobcat.frontend.suggest import closest, listed
 from bobcat.language.facets import FACETS, PARTS, RANGE
 from bobcat.language.kinds import OperandKind
 from bobcat.language.operators import LEADING, LOWERED_TO, NESTING, OPERATORS
-from bobcat.language.paths import HEADS, Head, fields, values_at
+from bobcat.language.paths import HEADS, LEDGER_FIELDS, LEDGER_SCOPES, Head, fields, values_at
+
+_OUTSIDE = {
+    "result": "write it in `result` of a formula: `run.formerly: {result: {tool: NAME, result.exit_code: 0}}`",
+    "record": "write it in `where` of a source",
+}
+"""Help about heads outside of their places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +56,12 @@ class KeyProblem:
     help: str | None = None
 
 
-def parse_key(text: str) -> Key | KeyProblem:
-    """Parse a key of a match, or return the reason that it is invalid."""
+def parse_key(text: str, own: Head | None = None) -> Key | KeyProblem:
+    """Parse a key of a match, or return the reason that it is invalid.
+
+    `own` is the head that only the place of the match has. In the scope of `record`, a path without a head is one of
+    the record.
+    """
     try:
         segments = split(text)
     except KeySyntaxError as problem:
@@ -70,8 +80,32 @@ def parse_key(text: str) -> Key | KeyProblem:
             if rest and rest[0].text == "principal":
                 return _fields(text, "context", rest, group=1)
             return _fields(text, "context", rest)
+        case "ledger":
+            return _ledger(text, rest)
+        case "result" | "record" if head == own:
+            return _open(text, own, [], rest, 0)
+        case "result" | "record":
+            return KeyProblem("E1009", {"key": text, "head": head}, _OUTSIDE[head])
+        case _ if own == "record":
+            return _open(text, own, [], segments)
         case _:
             return _unknown_head(text, head, rest)
+
+
+def _ledger(text: str, rest: list[Segment]) -> Key | KeyProblem:
+    """Parse `ledger.daily.remaining`: a number among the facts that a run with a ledger adds to `context.extra`."""
+    names: list[Segment] = []
+    for known, segment in zip((tuple(LEDGER_SCOPES), LEDGER_FIELDS), (*rest[:2], None, None), strict=False):
+        base = ".".join(["ledger", *(name.text for name in names)])
+        if segment is None:
+            return KeyProblem("E0309", {"base": base, "known": listed(f"{base}.{name}" for name in known)})
+        if segment.text not in known:
+            near = closest(segment.text, known)
+            help = f"did you mean `{base}.{near}`?" if near else None
+            return KeyProblem("E0302", {"base": base, "field": segment.text, "known": listed(known)}, help)
+        names.append(segment)
+    path = ("extra", "ledger", LEDGER_SCOPES[names[0].text], names[1].text)
+    return _closed(text, "context", [Segment(step, True) for step in path], rest[2:], OperandKind.NUMBER)
 
 
 def _fields(text: str, head: Head, rest: list[Segment], group: int = 0) -> Key | KeyProblem:
@@ -120,22 +154,24 @@ def _closed(text: str, head: Head, path: list[Segment], rest: list[Segment], kin
     )
 
 
-def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Key | KeyProblem:
+def _open(text: str, head: Head, path: list[Segment], rest: list[Segment], least: int = 1) -> Key | KeyProblem:
+    """Parse the steps and operators below a head whose entries a policy names. The first `least` segments are steps."""
+    whole_kind = OperandKind.MAPPING if least else OperandKind.ANY
     steps = [segment.text for segment in path]
     last = rest[-1] if rest else None
-    at = first_facet(rest, 1)
+    at = first_facet(rest, least)
     if at is not None:
-        outer = len(_elements(rest[:at], 1))
+        outer = len(_elements(rest[:at], least))
         argument = (*steps, *(segment.text for segment in rest[: at - outer]))
         return _facet(text, (head, argument, OperandKind.ANY), rest, at, outer)
-    operators = _operators(rest, 1)
+    operators = _operators(rest, least)
     if operators:
         within = _within_elements(head, steps, rest[: -len(operators)])
         if within is not None:
             return within
         below = [segment.text for segment in rest[: -len(operators)]]
         whole = tuple(steps + below)
-        kind = OperandKind.ANY if below else OperandKind.MAPPING
+        kind = OperandKind.ANY if below else whole_kind
         base, name = _base(text, ".".join(operators)), operators[-1]
         was_argument = OPERATORS[name].recent and not any(OPERATORS[outer].elements for outer in operators[:-1])
         quoted = f'{_base(text, name)}["{name}"]' if was_argument else ""
@@ -151,7 +187,7 @@ def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Ke
     derives = last is not None and len(rest) > 1 and not last.quoted and (last.text in FACETS or last.text in LEADING)
     facet = last.text if last is not None and derives else ""
     return _within_elements(head, steps, rest) or Key(
-        head, whole, "eq", True, OperandKind.ANY if rest else OperandKind.MAPPING, text, facet=facet
+        head, whole, "eq", True, OperandKind.ANY if rest else whole_kind, text, facet=facet
     )
 
 
@@ -195,7 +231,9 @@ def _within_elements(head: Head, steps: list[str], rest: list[Segment]) -> KeyPr
     for index, segment in enumerate(rest[1:-1], 1):
         if not segment.quoted and _tests_elements(segment.text) and segment.text not in LEADING:
             quoted = written(head, (*steps, *(step.text for step in rest[: index + 1])))
-            help = f"elements are tested as a whole; if `{segment.text}` is the name of an argument, write `{quoted}`"
+            within = f"{{{'.'.join(step.text for step in rest[index + 1 :])}: ...}}"
+            help = f"write the keys of elements as a mapping below `{segment.text}`: `{within}`; "
+            help += f"if `{segment.text}` is the name of an argument, write `{quoted}`"
             return KeyProblem("E0303", {"operator": rest[index + 1].text, "quoted": quoted}, help)
     return None
 

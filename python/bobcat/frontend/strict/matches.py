@@ -4,95 +4,65 @@ every leaf.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bobcat._core import is_printable
 from bobcat.bundle.source_map import Position
-from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, end_of, shown
-from bobcat.frontend.strict.comparisons import Comparisons
+from bobcat.frontend.strict.comparisons import Comparison, Comparisons
 from bobcat.frontend.strict.fields import wrong_type
 from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
+from bobcat.frontend.strict.memory import Memory
 from bobcat.frontend.strict.operand_help import as_item
 from bobcat.frontend.strict.operands import node_cost
+from bobcat.frontend.strict.predicates import Predicates
 from bobcat.frontend.strict.resources import Resources
-from bobcat.frontend.strict.vocabulary import CONNECTIVES
-from bobcat.frontend.suggest import MAX_COMPARISONS, Names
-from bobcat.frontend.yaml.nodes import Entries, entries, string_of
+from bobcat.frontend.strict.run_keys import RunKey, parse_run_key, reads_run
+from bobcat.frontend.strict.scopes import Scope
+from bobcat.frontend.strict.sizes import MAX_EXPR_DEPTH, MAX_EXPR_NODES, MAX_POLICY_NODES, Sized
+from bobcat.frontend.strict.sources import Sources
+from bobcat.frontend.yaml.nodes import INVALID_VALUE, Entries, entries, string_of
 from bobcat.frontend.yaml.scalars import kind_of_node
 from bobcat.ir import construct
-from bobcat.ir.schema import Expr, Leaf, NotExpr
-
-MAX_EXPR_DEPTH = 40
-"""Nesting of a match: connectives, leaves and uses of predicates."""
-MAX_EXPR_NODES = 250_000
-"""Connectives, leaves and values of one match, predicates expanded; long strings count more (`node_cost`)."""
-MAX_POLICY_NODES = 2_000_000
-"""The same for all rules together, including reasons, approvers and transforms."""
-
+from bobcat.ir.memory import reads_memory
+from bobcat.ir.schema import Const, Definition, Expr, Leaf, NotExpr
+from bobcat.language.kinds import OperandForm
+from bobcat.language.operators import OPERATORS
 
 _Join = Callable[[Iterable[Expr]], Expr]
-
-
-# PERF: a plain tuple is created in a tenth of the time of a named one; every leaf and match creates one.
-Sized: TypeAlias = tuple[Expr, int, int]
-"""An expression with its nesting and its number of nodes as written, predicates expanded."""
-
-
-@dataclass(slots=True)
-class _Predicate:
-    name: str
-    key: ScalarNode
-    body: Node
-    done: bool = False
-    lowered: Sized | None = None
-    uses: set[str] = field(default_factory=set)
 
 
 class MatchLowering:
     """Lowering of the matches of one policy. Methods return None after they have reported an error."""
 
-    def __init__(self, report: DiagnosticCollector, resources: Resources | None = None) -> None:
+    def __init__(
+        self, report: DiagnosticCollector, resources: Resources | None = None, sources: Sources | None = None
+    ) -> None:
         self._report = report
-        self._comparisons = Comparisons(report, resources or Resources(report))
-        self._keys: dict[str, Key | KeyProblem] = {}
-        self._predicates: dict[str, _Predicate] = {}
-        self._names: Names | None = None
-        self._stack: list[str] = []
-        self._used: set[str] = set()
+        self._sources = sources or Sources(report)
+        self._memory = Memory(report, self)
+        self._comparisons = Comparisons(report, resources or Resources(report), self._reference, self._from)
+        self._predicates = Predicates(report, self._body, self.charge)
+        self._scope = Scope.CALL
+        self._keys: dict[Scope, dict[str, Key | KeyProblem | RunKey]] = {scope: {} for scope in Scope}
         self._total = 0
         # id of a leaf → (the leaf, kept alive, and its position).
         self._places: dict[int, tuple[Leaf, Position]] = {}
 
     def define(self, found: Entries) -> None:
         """Register the predicates and check every body, used or not."""
-        for name, (key_node, body) in found.items():
-            problem = _name_problem(name)
-            if problem:
-                self._report.add("E0503", key_node, name=shown(name), problem=problem)
-                continue
-            self._predicates[name] = _Predicate(name, key_node, body)
-        for predicate in self._predicates.values():
-            if self._report.full:
-                return
-            self._lower_predicate(predicate)
+        self._predicates.define(found)
+
+    @property
+    def definitions(self) -> Mapping[str, Definition]:
+        """Return the definitions of all conditions that read the run and of all sources, by their names in the IR."""
+        return {**self._memory.definitions, **self._sources.definitions}
 
     def report_unused(self) -> None:
         """Record predicates that no rule reaches."""
-        reached: set[str] = set()
-        waiting = list(self._used)
-        while waiting:
-            name = waiting.pop()
-            if name not in reached and name in self._predicates:
-                reached.add(name)
-                waiting.extend(self._predicates[name].uses)
-        for name, predicate in self._predicates.items():
-            if name not in reached:
-                self._report.observe("unused-predicate", predicate.key, name=name)
+        self._predicates.report_unused()
 
     def match(self, node: Node, where: str) -> Expr | None:
         """Lower a rule's match; `where` names it in diagnostics."""
@@ -204,16 +174,16 @@ class MatchLowering:
     def _leaf(self, text: str, key_node: ScalarNode, node: Node) -> Sized | None:
         if self._report.full:
             return None
-        key = self._keys.get(text)
-        if key is None:
-            key = self._keys[text] = parse_key(text)
+        key = self._key(text)
         if isinstance(key, KeyProblem):
             params: dict[str, Any] = {
                 name: shown(param) if name == "key" else param for name, param in key.params.items()
             }
             self._report.add(key.code, key_node, help=self._key_help(text, key, node), **params)
             return None
-        if key.quoted:
+        if not isinstance(key, Key):
+            return self._run(key, key_node, node)
+        if key.quoted and (isinstance(node, ScalarNode) or OPERATORS[key.op].operand is not OperandForm.PLACES):
             self._report.observe("operator-or-argument", key_node, key=text, operator=key.op, quoted=key.quoted)
         comparison = self._comparisons.comparison(node, key)
         if comparison is None:
@@ -223,6 +193,17 @@ class MatchLowering:
         leaf = construct.leaf(key.head, path, op, operand, dialect)
         self._places[id(leaf)] = leaf, self.position(key_node, node)
         return leaf, 1, 1 + node_cost(operand)
+
+    def _run(self, key: RunKey, key_node: ScalarNode, node: Node) -> Sized | None:
+        """Lower a condition that reads the run."""
+        found = self._memory.condition(key, key_node, node)
+        if found is None:
+            return None
+        for leaf, first, last in found.leaves:
+            self._places[id(leaf)] = leaf, self.position(first, last)
+        expr = construct.all_([leaf for leaf, _, _ in found.leaves])
+        depth = 1 if isinstance(expr, Leaf) else 2
+        return (expr, depth, found.nodes) if self._within(node, depth, found.nodes) else None
 
     def _key_help(self, text: str, problem: KeyProblem, node: Node) -> str | None:
         if text in self._predicates:
@@ -241,57 +222,51 @@ class MatchLowering:
         return start.line + 1, start.column + 1, end.line + 1, end.column + 1
 
     def _use(self, node: Node, name: str) -> Sized | None:
-        predicate = self._predicates.get(name)
-        if predicate is None:
-            self._report.add("E0501", node, name=shown(name), help=self._suggestion(name))
-            return None
-        if self._stack:
-            self._predicates[self._stack[-1]].uses.add(name)
-        else:
-            self._used.add(name)
-        if name in self._stack:
-            cycle = [*self._stack[self._stack.index(name) :], name]
-            related = [Related(self._report.span(predicate.key), f"`{shown(name)}` is defined here")]
-            chain = " -> ".join(f"`{shown(step)}`" for step in cycle)
-            self._report.add("E0502", node, name=shown(name), chain=chain, related=related)
-            return None
-        if len(self._stack) >= MAX_EXPR_DEPTH:
-            self._report.add("E0504", node, limit=MAX_EXPR_DEPTH)
-            return None
-        lowered = self._lower_predicate(predicate)
+        lowered = self._predicates.use(node, name)
         if lowered is None:
             return None
         expr, depth, nodes = lowered
+        if self._scope is not Scope.CALL and reads_memory(expr):
+            self._report.add("E1008", node, what=shown(name), where=self._scope.value)
+            return None
         return (expr, depth + 1, nodes) if self._within(node, depth + 1, nodes) else None
 
-    def _suggestion(self, name: str) -> str:
-        """Return a help line about an unknown predicate."""
-        if self._names is None:
-            self._names = Names(self._predicates)
-        near = self._names.closest(name)
-        if near is not None:
-            return f"did you mean `{shown(near)}`?"
-        if self._names.exhausted:
-            limit = f"{MAX_COMPARISONS:,}"
-            return f"define it under `predicates`; the search for a similar name stopped after {limit} comparisons"
-        return "define it under `predicates`"
+    def _body(self, node: Node, where: str) -> Sized | None:
+        return self.definition(node, where, Scope.CALL)
 
-    def _lower_predicate(self, predicate: _Predicate) -> Sized | None:
-        if not predicate.done:
-            self._stack.append(predicate.name)
-            predicate.lowered = self._match(predicate.body, f"the predicate `{shown(predicate.name)}`")
-            self._stack.pop()
-            predicate.done = True
-            if predicate.lowered is not None and not self.charge(predicate.body, predicate.lowered[2]):
-                predicate.lowered = None
-        return predicate.lowered
+    def definition(self, node: Node, where: str, scope: Scope) -> Sized | None:
+        """Lower a match that is part of a definition; its keys are those of the scope."""
+        before, self._scope = self._scope, scope
+        lowered = self._match(node, where)
+        self._scope = before
+        return lowered
 
+    def compare(self, node: Node, key: Key) -> Comparison | None:
+        """Lower the comparison of a key with its operand."""
+        return self._comparisons.comparison(node, key)
 
-def _name_problem(name: str) -> str | None:
-    if not name.strip():
-        return "it is empty"
-    if not is_printable(name):
-        return "it holds a control character"
-    if name in CONNECTIVES:
-        return "it is a connective"
-    return None
+    def _key(self, text: str) -> Key | KeyProblem | RunKey:
+        """Parse a key in the scope, once."""
+        known = self._keys[self._scope]
+        key = known.get(text)
+        if key is None:
+            if not reads_run(text):
+                key = parse_key(text, self._scope.head)
+            elif self._scope is Scope.CALL:
+                key = parse_run_key(text)
+            else:
+                key = KeyProblem("E1008", {"what": text, "where": self._scope.value})
+            known[text] = key
+        return key
+
+    def _reference(self, text: str) -> Key | KeyProblem:
+        """Parse the path of an operand."""
+        key = self._key(text)
+        return key if isinstance(key, Key | KeyProblem) else self._memory.reference(key)
+
+    def _from(self, node: Node, key: Key) -> Const:
+        """Lower the operand of `from`."""
+        if self._scope is not Scope.CALL:
+            self._report.add("E1008", node, what=key.op, where=self._scope.value)
+            return INVALID_VALUE
+        return self._sources.operand(node, key)

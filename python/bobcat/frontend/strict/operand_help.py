@@ -64,7 +64,7 @@ def operator_help(found: Node | str, key: Key) -> str | None:
         near = not_an_operator(found) or closest(found, OPERATORS)
         if near is None:
             return (
-                "elements are tested as a whole, by operators"
+                'quote the key of an element: `["NAME"]`'
                 if key.kind is OperandKind.ANY
                 else "write `OPERATOR: operand`"
             )

@@ -31,8 +31,13 @@ MAX_PATTERN_BYTES = 4 * 1024 * 1024
 MAX_PATTERN_COST = 8_000_000
 """Size of all patterns of a policy together with repetitions expanded, counted at every use."""
 
-COMPARING = {kind: frozenset(row.name for row in ROWS if kind in row.kinds and not row.nests) for kind in OperandKind}
-"""By kind, the operators that test the value itself, not a derived value."""
+COMPARING = {
+    kind: frozenset(
+        row.name for row in ROWS if kind in row.kinds and not row.nests and row.operand is not OperandForm.PLACES
+    )
+    for kind in OperandKind
+}
+"""By kind, the operators that compare the value itself, not a derived value, with constants."""
 SCALARS: dict[OperandKind, tuple[type, ...]] = {
     OperandKind.ANY: (str, int, float, bool, type(None)),
     OperandKind.STRING: (str,),
@@ -86,6 +91,8 @@ def node_cost(constant: Const) -> int:
             waiting.extend(item)
         elif type(item) is dict and "tests" in item:
             waiting.extend(test["operand"] for test in item["tests"])
+        elif type(item) is dict and "places" in item:
+            waiting.extend(item["places"])
         elif type(item) is dict and "map" in item:
             waiting.extend(item["map"].values())
             total += sum(len(key) // 100 for key in item["map"])

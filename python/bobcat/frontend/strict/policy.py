@@ -17,6 +17,10 @@ from bobcat.frontend.strict.document import Document
 from bobcat.frontend.yaml.nodes import plain_data
 from bobcat.frontend.yaml.source import collector_paused, compose, from_mapping
 from bobcat.ir import construct
+from bobcat.ir.memory import used
+
+MAX_DEFINITIONS = 1_000
+"""Counts, sums, sequences and sources that the rules of one policy read."""
 
 
 def compile_strict(
@@ -41,9 +45,16 @@ def _compiled(source: str | Mapping[Any, Any], report: DiagnosticCollector) -> L
     if report.has_errors():
         return LoweringResult(None, None, report.sorted(), None, text)
     lowered.sort(key=lambda pair: construct.evaluation_key(pair[0]))
-    policy = construct.policy([rule for rule, _ in lowered], defaults=defaults)
+    rules = [rule for rule, _ in lowered]
+    memory = used(rules, document.definitions)
+    if len(memory) > MAX_DEFINITIONS:
+        report.add("E1010", root, count=len(memory), limit=MAX_DEFINITIONS)
+        return LoweringResult(None, None, report.sorted(), None, text)
+    policy = construct.policy(rules, defaults=defaults, memory=memory)
     source_map = SourceMap((report.file,), tuple(place for _, place in lowered), tuple(document.defaults_places))
-    return LoweringResult(policy, source_map, report.sorted(), _data_of(root, text, report.file), text)
+    return LoweringResult(
+        policy, source_map, report.sorted(), _data_of(root, text, report.file), text, document.sources
+    )
 
 
 # Any: plain data. A text is read again when its data are wanted: nodes would be a hundred times as large to keep.

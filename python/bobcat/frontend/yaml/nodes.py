@@ -110,6 +110,25 @@ def check_length(node: Node, text: str, report: DiagnosticCollector) -> bool:
     return size <= MAX_STRING_BYTES
 
 
+def checked_data(root: Node, report: DiagnosticCollector) -> Any:  # Any: plain data
+    """Return a node as plain data; duplicate keys and keys that are not strings are reported and left out."""
+    built: dict[int, Any] = {}
+
+    def build(node: Node) -> Any:
+        if isinstance(node, ScalarNode):
+            found = value(node, report)
+            return None if isinstance(found, InvalidValue) else found
+        key = id(node)
+        if key not in built:
+            if isinstance(node, MappingNode):
+                built[key] = {name: build(item) for name, (_, item) in entries(node, report).items()}
+            elif isinstance(node, SequenceNode):
+                built[key] = [build(item) for item in node.value]
+        return built[key]
+
+    return build(root)
+
+
 # Any: plain data.
 def plain_data(root: Node) -> Any:
     """Return the source as plain Python data, read by the rules of this profile; aliases share their value."""

@@ -17,6 +17,7 @@ from bobcat.diagnostics.model import Findings
 from bobcat.language.facets import FACETS
 from bobcat.language.kinds import OperandForm
 from bobcat.language.operators import ROWS
+from bobcat.lint.implication import PERMITS
 from bobcat.lint.subject import LintContext, RuleFacts
 
 CODES = ("N0104",)
@@ -48,5 +49,6 @@ def _of_rule(subject: LintContext, facts: RuleFacts) -> Findings:
         instead = _FACETS.get(name[1].lower()) if name else None
         tests_text = item.leaf.op in _TEXT_OPERATORS
         if item.path[0] == "args" and tests_text and instead and item.path not in parsed:
-            yield subject.at_leaf("N0104", facts, item, operator=item.leaf.op, facet=instead)
+            facet = instead if facts.rule.verdict in PERMITS else instead.replace(".all.", ".any.")
+            yield subject.at_leaf("N0104", facts, item, operator=item.leaf.op, facet=facet)
             return

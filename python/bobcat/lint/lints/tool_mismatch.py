@@ -12,16 +12,21 @@ Fix: by hand.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
+
+from msgspec import UnsetType
 
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Findings, Span
 from bobcat.frontend.suggest import Names, listed
+from bobcat.ir.memory import names_of
 from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrRule, Leaf, NotExpr
+from bobcat.ir.visit import definition_exprs, leaves
 from bobcat.lint.argument_schema import Schema, ToolFacts, Tools, at_path, can_hold, described, names
 from bobcat.lint.evaluate import holds
 from bobcat.lint.implication import PERMITS
-from bobcat.lint.subject import LintContext, RuleFacts
+from bobcat.lint.subject import LintContext, PlacedLeaf, RuleFacts
 
 CODES = ("W0138", "W0139", "W0140", "W0141", "N0102")
 MAX_LISTED = 12
@@ -55,8 +60,7 @@ def _candidates(facts: RuleFacts, tools: Tools) -> list[str]:
 
 
 def _unknown_tools(subject: LintContext, facts: RuleFacts, tools: Tools, known: Names) -> Findings:
-    for item in facts.leaves:
-        leaf = item.leaf
+    for item, leaf in _tested(subject, facts):
         if leaf.head != "tool" or leaf.op not in ("eq", "in") or isinstance(leaf.operand, dict):
             continue
         for name in leaf.operand if isinstance(leaf.operand, list) else [leaf.operand]:
@@ -64,6 +68,17 @@ def _unknown_tools(subject: LintContext, facts: RuleFacts, tools: Tools, known: 
                 near = known.closest(name)
                 help = f"did you mean `{near}`?" if near else _listed("the tools are", list(tools))
                 yield subject.at_leaf("W0138", facts, item, help=help, tool=name)
+
+
+def _tested(subject: LintContext, facts: RuleFacts) -> Iterator[tuple[PlacedLeaf, Leaf]]:
+    """Yield the leaves of a rule, and those of the definitions that it reads, each with the leaf of the rule."""
+    memory = subject.policy.memory
+    for item in facts.leaves:
+        yield item, item.leaf
+        for read in names_of(item.leaf):
+            definition = None if isinstance(memory, UnsetType) else memory.get(read)
+            for expr in definition_exprs(definition) if definition is not None else ():
+                yield from ((item, leaf) for leaf in leaves(expr))
 
 
 def _arguments(subject: LintContext, facts: RuleFacts, tools: Tools) -> Findings:

@@ -39,4 +39,6 @@ def permitting_patterns(op: Operator, operand: Const, *, positive: bool) -> Iter
             yield operand
     elif op in IR_NESTING:
         for item in operand["tests"]:
-            yield from permitting_patterns(item["op"], item["operand"], positive=positive is not (op == "none"))
+            yield from permitting_patterns(
+                item["op"], item["operand"], positive=positive is not (op in ("none", "not"))
+            )

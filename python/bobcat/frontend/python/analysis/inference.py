@@ -14,6 +14,7 @@ from bobcat.frontend.python.analysis.kinds import (
     FIELDS,
     METHOD_KINDS,
     NUMBERS,
+    ORIGINS,
     InferredKind,
     join,
     kind_of_product,
@@ -71,6 +72,8 @@ def kind_of(node: ast.expr, f: Scope) -> InferredKind:
 
 def kind_of_operation(left: InferredKind, op: ast.operator, right: InferredKind) -> InferredKind:
     """Return the kind of a binary operation, if it has a value."""
+    if "origin" in (left, right):
+        return "origin"
     match op:
         case ast.Add():
             return kind_of_sum(left, right)
@@ -88,6 +91,8 @@ def kind_of_operation(left: InferredKind, op: ast.operator, right: InferredKind)
 
 def _kind_of_attribute(node: ast.Attribute, f: Scope) -> InferredKind:
     of = kind_of(node.value, f)
+    if of == "request" and node.attr == "run":
+        return "run"
     if of in FIELDS:
         return FIELDS[of].get(node.attr, "any")
     if of == "datetime" and node.attr in DATETIME_FIELDS:
@@ -113,6 +118,11 @@ def _kind_of_call(node: ast.Call, f: Scope) -> InferredKind:
         case ast.Attribute(value=value, attr=name):
             if isinstance(f.known(value), re.Pattern):
                 return "any"
+            of = kind_of(value, f)
+            if (of == "request" and name in ORIGINS) or (of == "origin" and name in ("intersection", "difference")):
+                return "origin"
+            if of == "run":
+                return "num"
             if name == "copy":
                 return kind_of(value, f)
             return METHOD_KINDS.get(name, "any")

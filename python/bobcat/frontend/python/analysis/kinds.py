@@ -1,7 +1,8 @@
 """Lattice of statically known types (kinds): a small set, limited to kinds that affect the lowering.
 
-`any` is every value of a request or of the language. Object parts of a request have separate kinds,
-since only `.name` may use them. `mixed` may or may not be such an object, and no expression may use it.
+`any` is every value of a request or of the language. Object parts of a request have separate kinds, since only `.name`
+may use them. `run` is the state of the run, `origin` a set of names of sources. `mixed` may or may not be such an
+object, and no expression may use it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from typing import Literal
 
 InferredKind = Literal[
     "any", "num", "str", "bytes", "list", "tuple", "dict", "set", "view", "none", "decision", "datetime",
-    "request", "context", "declared", "principal", "choice", "mixed",
+    "request", "context", "declared", "principal", "choice", "mixed", "run", "origin",
 ]  # fmt: skip
 
-OBJECTS: frozenset[InferredKind] = frozenset({"request", "context", "declared", "principal", "choice", "mixed"})
+OBJECTS: frozenset[InferredKind] = frozenset(
+    {"request", "context", "declared", "principal", "choice", "mixed", "run", "origin"}
+)
 NUMBERS = frozenset({"abs", "len", "int", "float", "round", "sum", "bool", "isinstance", "any", "all"})
 
 FIELDS: dict[str, dict[str, InferredKind]] = {
     "request": {"tool": "str", "args": "dict", "declared": "declared", "context": "context"},
     "context": {
         "principal": "principal", "environment": "str", "workspace": "str", "correlation_id": "str",
-        "step_seq": "num", "timestamp": "datetime", "extra": "dict",
+        "step_seq": "num", "timestamp": "datetime", "extra": "dict", "task": "any",
     },
     "declared": {
         "cost": "str", "reversible": "num", "scope": "tuple", "blast_radius_hint": "any", "has_shadow": "num",
@@ -33,6 +36,8 @@ FIELDS: dict[str, dict[str, InferredKind]] = {
 }  # fmt: skip
 """The fields of the objects of a request."""
 
+ORIGINS = frozenset({"origin", "origin_of"})
+"""The methods of a request that return the names of the sources of a value."""
 DATETIME_FIELDS = frozenset({"year", "month", "day", "hour", "minute", "second", "microsecond"})
 DATETIME_METHODS = frozenset({"weekday", "isoweekday", "timestamp", "isoformat"})
 

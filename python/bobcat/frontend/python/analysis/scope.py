@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from bobcat.diagnostics.model import Span
+from bobcat.frontend.observation import Finding
 from bobcat.frontend.python.analysis.assignments import bound_once, value_of
 from bobcat.frontend.python.analysis.bindings import MISSING, Alias, DispatchedObject, Parameter, SlotBinding, Static
 from bobcat.frontend.python.analysis.changes import change_of_cell, changing_names, local_names
@@ -25,10 +26,21 @@ from bobcat.frontend.python.analysis.kinds import OBJECTS, InferredKind, kind_of
 from bobcat.frontend.python.analysis.refusal import CannotLower, LoweringProblem
 from bobcat.frontend.python.analysis.source import FunctionNode, FunctionSource, Module
 from bobcat.ir.code import Code, Constant, Local, Statement
+from bobcat.ir.schema import Definition
 from bobcat.model.decision import Verdict
 
 MAX_NODES = 20_000
 """Expressions and statements of one rule, inlined functions counted at every call."""
+
+
+KEPT: dict[InferredKind, tuple[str, str]] = {
+    "run": ("keeps `request.run`", 'call one of its functions: `request.run.count("send_money")`'),
+    "origin": (
+        "keeps the origin of a value",
+        'test it where it is needed: `"directory" in request.origin("to")`, `request.origin("to") & {"task"}`',
+    ),
+}
+"""The problem and the replacement for values that can only be used at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,11 @@ class Session:
     found: list[LoweringProblem] = field(default_factory=list)
     warnings: list[LoweringProblem] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
+    # The sources of the policy, by the author's names; None if they are not known.
+    sources: Mapping[str, str] | None = None
+    memory: dict[str, Definition] = field(default_factory=dict)  # the counts, sums and formulas that the rule reads
+    reads_run: bool = False
+    diagnostics: list[Finding] = field(default_factory=list)
     places: dict[int, tuple[Statement, Span]] = field(default_factory=dict)
 
     def new_slot(self, name: str = "") -> int:
@@ -258,6 +275,8 @@ class Scope:
         if kind in OBJECTS:
             if kind == "choice":
                 raise self.error_at(node, "keeps an object of a table", "call it or read a field of it immediately")
+            if kind in KEPT:
+                raise self.error_at(node, *KEPT[kind])
             what = "an object of the call" if kind == "mixed" else f"the {kind}"
             raise self.error_at(
                 node, f"uses {what} as a value", "use one of its fields: `request.args`, `context.principal.id`"

@@ -109,7 +109,13 @@ def _same(one: types.CodeType, other: types.CodeType) -> bool:
 def _same_constant(one: object, other: object) -> bool:
     if isinstance(one, types.CodeType) and isinstance(other, types.CodeType):
         return _same(one, other)
-    return type(one) is type(other) and repr(one) == repr(other)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same_constant, one, other))
+    if isinstance(one, frozenset) and isinstance(other, frozenset):
+        return sorted(map(repr, one)) == sorted(map(repr, other))  # their order depends on how they were made
+    return repr(one) == repr(other)
 
 
 def _node(code: types.CodeType, tree: ast.Module) -> FunctionNode:

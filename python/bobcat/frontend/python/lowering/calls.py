@@ -17,6 +17,7 @@ from bobcat.frontend.python.lowering import (
     builtin_calls,
     constructors,
     dispatch_tables,
+    facets,
     inlining,
     methods,
     patterns,
@@ -88,6 +89,8 @@ def call_object(node: ast.Call, target: Any, f: Scope) -> ir.Code:  # Any: every
         return constructors.lower(node, target, f)
     if target is Decision:
         return constructors.of_class(node, f)
+    if isinstance(target, types.FunctionType) and target in facets.CALLED:
+        return facets.called(node, target, f)
     name = getattr(target, "__name__", "")
     if isinstance(target, types.BuiltinFunctionType | type) and getattr(builtins, name, None) is target:
         return builtin_calls.lower(node, name, f)

@@ -29,6 +29,8 @@ from bobcat.frontend.python.lowering import (
     exact_types,
     facets,
     formats,
+    memory,
+    origins,
     patterns,
     texts,
 )
@@ -76,6 +78,8 @@ def lower(node: ast.expr, f: Scope) -> ir.Code:
             return ir.NotTrue(f.raw(operand))
         case ast.UnaryOp(op=op, operand=operand):
             return _unary(node, _UNARY[type(op)], operand, f)
+        case ast.BinOp() if f.kind(node) == "origin":
+            return origins.truth(node, f)
         case ast.BinOp() if (number := folded(node)) is not None:
             return f.constant(node, number, "the constant")
         case ast.BinOp(left=left, op=ast.Mod()) if (text := patterns.text_of(left, f)) is not None:
@@ -155,6 +159,7 @@ def _attribute(node: ast.Attribute, f: Scope) -> ir.Code:
     if kind in OBJECTS:
         if node.attr.startswith("_"):
             raise f.error_at(node, f"reads the private name `{node.attr}`", "use the fields of a request")
+        memory.check_read(node, kind, f)
         if kind in FIELDS and node.attr not in FIELDS[kind]:
             f.warn_at(node, f"reads `{node.attr}`, which is not a field that {_OWNERS[kind]}", _field(kind, node.attr))
         return ir.Attribute(f.raw(node.value), node.attr)
@@ -211,6 +216,8 @@ def _subscript(node: ast.Subscript, f: Scope) -> ir.Code:
 def _compare(node: ast.Compare, f: Scope) -> ir.Code:
     operands = [node.left, *node.comparators]
     operators = [_COMPARE[type(op)] for op in node.ops]
+    if any(f.kind(operand) == "origin" for operand in operands):
+        return origins.compared(node, f)
     asked = exact_types.lower(node, f)
     if asked is not None:
         return asked

@@ -9,7 +9,15 @@ import types
 from bobcat.frontend.python.analysis.bindings import MISSING
 from bobcat.frontend.python.analysis.kinds import DATETIME_METHODS, OBJECTS
 from bobcat.frontend.python.analysis.scope import Scope
-from bobcat.frontend.python.lowering import comprehensions, datetimes, dispatch_tables, formats, patterns
+from bobcat.frontend.python.lowering import (
+    comprehensions,
+    datetimes,
+    dispatch_tables,
+    formats,
+    memory,
+    origins,
+    patterns,
+)
 from bobcat.frontend.python.lowering.arguments import positional
 from bobcat.frontend.python.lowering.builtin_calls import TYPES
 from bobcat.frontend.python.lowering.raising import SUPPORTED, type_error
@@ -44,6 +52,13 @@ def lower(node: ast.Call, func: ast.Attribute, f: Scope) -> ir.Code:
         return day
     kind = f.kind(func.value)
     if kind in OBJECTS:
+        if kind == "run":
+            return memory.call(node, func, f)
+        if f.kind(node) == "origin":
+            return origins.truth(node, f)
+        if kind == "origin":
+            return origins.method(node, func, f)
+        memory.check_read(func, kind, f)
         raise f.error_at(func, f"calls `{name}` of the {kind}", "use its fields: `request.args.get(...)`")
     if name == "copy" and kind == "dict" and not node.args and not node.keywords:
         return ir.Mapping(((None, f.value(func.value)),))

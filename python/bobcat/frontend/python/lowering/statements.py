@@ -13,7 +13,15 @@ from bobcat.frontend.python.analysis.control_flow import always_exits, as_return
 from bobcat.frontend.python.analysis.kinds import OBJECTS
 from bobcat.frontend.python.analysis.kinds import join as join_kinds
 from bobcat.frontend.python.analysis.scope import Nested, Scope
-from bobcat.frontend.python.lowering import cases, comprehensions, datetimes, dispatch_tables, exceptions, in_place
+from bobcat.frontend.python.lowering import (
+    cases,
+    comprehensions,
+    datetimes,
+    dispatch_tables,
+    exceptions,
+    in_place,
+    origins,
+)
 from bobcat.frontend.python.lowering.expressions import choose, lower_test
 from bobcat.frontend.python.lowering.operators import binary
 from bobcat.frontend.python.lowering.raising import SUPPORTED
@@ -33,9 +41,9 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFunctionDef: ("defines an asynchronous function", "make it a plain function"),
 }
 _IMPORTABLE = frozenset({
-    "re", "math", "string", "posixpath", "os.path", "fnmatch", "datetime", "bobcat", "bobcat.model.constructors",
-    "bobcat.model", "bobcat.pdp", "bobcat.lynx", "bobcat.lynx.policy", "bobcat.lynx.core.policy", "typing",
-    "collections.abc",
+    "re", "math", "string", "posixpath", "os.path", "fnmatch", "datetime", "bobcat", "bobcat.facets",
+    "bobcat.model.constructors", "bobcat.model", "bobcat.pdp", "bobcat.lynx", "bobcat.lynx.policy",
+    "bobcat.lynx.core.policy", "typing", "collections.abc",
 })  # fmt: skip
 
 Statements = tuple[ir.Statement, ...]
@@ -156,6 +164,11 @@ def _assign(node: ast.stmt, targets: Sequence[ast.expr], value: ast.expr, f: Sco
     if only is not None and (chosen := dispatch_tables.dispatch_table(value, f)) is not None:
         number = dispatch_tables.number(chosen, f)
         return (ir.Assign(ir.SlotTarget(choose(only, chosen, f)), number),)
+    if only is not None and f.kind(value) in ("run", "origin"):
+        origins.check_lasting(value, f)
+        f.bindings[only.id] = Alias(value)
+        f.assigned.add(only.id)
+        return ()
     if only is not None and _is_lasting(value, f):
         f.bindings[only.id] = Alias(value)
         f.assigned.add(only.id)
@@ -171,7 +184,7 @@ def _assign(node: ast.stmt, targets: Sequence[ast.expr], value: ast.expr, f: Sco
     unpacked = _unpacked(targets, value, f)
     lowered = unpacked if unpacked is not None else f.ordered(value) if unpacks else f.raw(value)
     kind = f.kind(value)
-    if kind in ("mixed", "view"):
+    if kind in ("mixed", "view", "run", "origin"):
         f.value(value)
     if kind == "set":
         for target in targets:
