@@ -99,6 +99,18 @@ class BaseStore(ABC):
         """Documents of a kind, by key."""
         return await self._scan(self._name("kind", kind), after, limit)
 
+    async def erase(self, run_id: str, *, fence: int | None = None) -> bool:
+        """Remove a run, or raise `RunBusy`."""
+        return await self._erase(self._name("run id", run_id), fence)
+
+    async def discard(self, entry: Entry) -> bool:
+        """Remove a document that is as it was read, or raise `VersionConflict`."""
+        self._name("kind", entry.kind), self._name("key", entry.key)
+        removed = await self._discard(entry, microseconds(entry.updated))
+        if removed is None:
+            raise version_conflict(entry.kind, entry.key, entry.version)
+        return removed
+
     async def epoch(self) -> int:
         """The present epoch."""
         return (await self._last_restore())[0]
@@ -152,6 +164,13 @@ class BaseStore(ABC):
 
     @abstractmethod
     async def _scan(self, kind: str, after: str, limit: int) -> Sequence[Entry]: ...
+
+    @abstractmethod
+    async def _erase(self, run_id: str, fence: int | None) -> bool: ...
+
+    @abstractmethod
+    async def _discard(self, entry: Entry, updated: int) -> bool | None:
+        """False for a document that does not exist, None for another version or time (microseconds since 1970)."""
 
     @abstractmethod
     async def _last_restore(self) -> tuple[int, datetime | None]:

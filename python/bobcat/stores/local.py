@@ -108,6 +108,20 @@ class LocalStore(BaseStore, Generic[A, S]):
 
         await self._change(run_id, work)
 
+    async def _erase(self, run_id: str, fence: int | None) -> bool:
+        def work(access: A) -> bool:
+            state = self._load_state(access, run_id)
+            if state is not None:
+                if state.is_held(self._read()):
+                    raise RunBusy(run_id, str(state.owner), moment_of(state.expires))
+                if fence not in (None, state.fence):
+                    return False
+                if state.fence >= self._first_fence(access):
+                    self._set_first_fence(access, state.fence + 1)
+            return self._remove_run(access, run_id)
+
+        return await self._change(run_id, work)
+
     async def _mark_uncertain(self, run_id: str) -> None:
         def work(access: A) -> None:
             state = self._known_state(access, run_id)
@@ -134,7 +148,8 @@ class LocalStore(BaseStore, Generic[A, S]):
 
     def _new_state(self, access: A, run_id: str) -> S:
         now = self._now()
-        return self._state_type(run_id, "running", now, now, epoch=self._present_epoch(access))
+        first = self._first_fence(access)
+        return self._state_type(run_id, "running", now, now, fence=first, epoch=self._present_epoch(access))
 
     @abstractmethod
     async def _change(self, run_id: str, work: Callable[[A], T]) -> T:
@@ -147,6 +162,18 @@ class LocalStore(BaseStore, Generic[A, S]):
     @abstractmethod
     def _save_state(self, access: A, state: S) -> None:
         """Write the state of a run."""
+
+    @abstractmethod
+    def _remove_run(self, access: A, run_id: str) -> bool:
+        """Remove the state and the records of a run; false without any."""
+
+    @abstractmethod
+    def _first_fence(self, access: A) -> int:
+        """The fence with which a run becomes known: greater than those of all erased runs."""
+
+    @abstractmethod
+    def _set_first_fence(self, access: A, fence: int) -> None:
+        """Change the fence with which a run becomes known."""
 
     @abstractmethod
     def _present_epoch(self, access: A) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
 from bobcat.journal.records import StepRecord
-from bobcat.stores.codec import FENCE_JUMP, RecordRow, body_of, moment_of
+from bobcat.stores.codec import FENCE_JUMP, RecordRow, body_of, microseconds, moment_of
 from bobcat.stores.errors import duplicate_record, lease_lost
 from bobcat.stores.lease_clock import ClockSample
 from bobcat.stores.local import LocalStore, RunState, recent
@@ -30,6 +31,15 @@ class _MemoryRunState(RunState):
     """The record at the highest position."""
 
 
+@dataclass(slots=True)
+class _Documents:
+    """The documents of one kind."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
+    """In order: a scan costs as much as its page, however many documents the store has."""
+
+
 class MemoryStore(LocalStore[None, _MemoryRunState]):
     """A `DurableStore` over dicts, for one process, without durability. Records are kept as objects.
 
@@ -42,11 +52,11 @@ class MemoryStore(LocalStore[None, _MemoryRunState]):
         super().__init__(clock, _MemoryRunState)
         self._runs: dict[str, dict[int, StepRecord]] = {}
         self._states: dict[str, _MemoryRunState] = {}
-        self._documents: dict[tuple[str, str], Entry] = {}
+        self._documents: dict[str, _Documents] = {}
         # Leases use a clock that cannot be set: the date may jump. PERF: a third of the time of a `datetime`.
         self._seconds = time.monotonic if clock is None else lambda: self._now() / 1e6
         self._read = self._sample
-        self._epoch = 1
+        self._epoch, self._fence = 1, 0
         self._restored_at: datetime | None = None
         self._lock = threading.Lock()  # for states and documents; records need no lock: `setdefault` is atomic
 
@@ -57,7 +67,9 @@ class MemoryStore(LocalStore[None, _MemoryRunState]):
             run = self._begin(record.run_id)
         if record.seq in run or run.setdefault(record.seq, record) is not record:
             raise duplicate_record(record.run_id, record.seq)
-        state = self._states[record.run_id]
+        state = self._states.get(record.run_id)
+        if state is None:  # another thread erased the run meanwhile
+            return
         state.appended, last = len(run), state.last
         if last is None or record.seq > last.seq:
             state.last = record
@@ -114,21 +126,40 @@ class MemoryStore(LocalStore[None, _MemoryRunState]):
             return None if state is None else self._summary(state)
 
     async def _get(self, kind: str, key: str) -> Entry | None:
-        return self._documents.get((kind, key))
+        found = self._documents.get(kind)
+        return None if found is None else found.entries.get(key)
 
     async def _put(self, kind: str, key: str, text: str, expected: int) -> datetime | None:
         with self._lock:
-            current = self._documents.get((kind, key))
+            found = self._documents.setdefault(kind, _Documents())
+            current = found.entries.get(key)
             if expected != (0 if current is None else current.version):
                 return None
+            if current is None:
+                insort(found.keys, key)
             updated = moment_of(self._now())
-            self._documents[kind, key] = Entry(kind, key, expected + 1, body_of(text), updated)
+            found.entries[key] = Entry(kind, key, expected + 1, body_of(text), updated)
             return updated
+
+    async def _discard(self, entry: Entry, updated: int) -> bool | None:
+        with self._lock:
+            found = self._documents.get(entry.kind)
+            current = None if found is None else found.entries.get(entry.key)
+            if found is None or current is None:
+                return False
+            if (current.version, microseconds(current.updated)) != (entry.version, updated):
+                return None
+            del found.entries[entry.key]
+            del found.keys[bisect_left(found.keys, entry.key)]
+            return True
 
     async def _scan(self, kind: str, after: str, limit: int) -> Sequence[Entry]:
         with self._lock:
-            keys = sorted(key for each, key in self._documents if each == kind and key > after)
-            return tuple(self._documents[kind, key] for key in keys[:limit])
+            found = self._documents.get(kind)
+            if found is None:
+                return ()
+            first = bisect_right(found.keys, after)
+            return tuple([found.entries[key] for key in found.keys[first : first + limit]])
 
     async def _last_restore(self) -> tuple[int, datetime | None]:
         return self._epoch, self._restored_at
@@ -145,6 +176,16 @@ class MemoryStore(LocalStore[None, _MemoryRunState]):
             state.lease = None
         self._states[state.run_id] = state
 
+    def _remove_run(self, access: None, run_id: str) -> bool:
+        records, state = self._runs.pop(run_id, None), self._states.pop(run_id, None)
+        return records is not None or state is not None
+
+    def _first_fence(self, access: None) -> int:
+        return self._fence
+
+    def _set_first_fence(self, access: None, fence: int) -> None:
+        self._fence = fence
+
     def _present_epoch(self, access: None) -> int:
         return self._epoch
 
@@ -159,8 +200,7 @@ class MemoryStore(LocalStore[None, _MemoryRunState]):
     def forget(self, run_id: str) -> None:
         """Remove a run and its records."""
         with self._lock:
-            self._runs.pop(run_id, None)
-            self._states.pop(run_id, None)
+            self._remove_run(None, run_id)
 
     def _state(self, run_id: str) -> _MemoryRunState:
         """The state of a run, which becomes known."""

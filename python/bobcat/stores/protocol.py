@@ -13,6 +13,7 @@ from datetime import datetime
 from inspect import Parameter, signature
 from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
 
+from bobcat.errors import StoreError
 from bobcat.journal.records import RunStore, StepRecord
 
 RunStatus = Literal["queued", "running", "suspended", "succeeded", "failed", "cancelled"]
@@ -25,6 +26,8 @@ class LeaseLost(Exception):
 
 class RunBusy(Exception):
     """Another worker holds a live lease on the run, at least until `expires`."""
+
+    code = "busy"
 
     def __init__(self, run_id: str, owner: str, expires: datetime) -> None:
         super().__init__(f"run {run_id!r} is being worked on by {owner!r}, at least until {expires.isoformat()}")
@@ -197,6 +200,24 @@ class GroupingStore(DurableStore, Protocol):
         """Set the status of a run under its lease, and release it. Raises `LeaseLost`, and changes nothing then."""
 
 
+@runtime_checkable
+class ErasableStore(DurableStore, Protocol):
+    """A store that removes runs and documents for good. Optional: see `erasable`."""
+
+    async def erase(self, run_id: str, *, fence: int | None = None) -> bool:
+        """Remove a run: its records, its status and its lease, all or none. False for an unknown run.
+
+        With `fence`, only a run that has it; false for one that has another. Raises `RunBusy` while a lease on the run
+        is alive. Its leases stay lost: a run that becomes known afterwards begins with a greater fence.
+        """
+
+    async def discard(self, entry: Entry) -> bool:
+        """Remove a document that is as it was read; false for one that does not exist.
+
+        Raises `VersionConflict` when it has another version or another time.
+        """
+
+
 METHODS = tuple(name for protocol in (RunStore, DurableStore) for name in vars(protocol) if not name.startswith("_"))
 
 
@@ -206,6 +227,14 @@ def has_leases(store: RunStore) -> TypeGuard[DurableStore]:
     PERF: `isinstance` looks up the protocol's methods each time, 12 µs -> 1 µs.
     """
     return all(hasattr(store, name) for name in METHODS)
+
+
+def erasable(store: DurableStore) -> ErasableStore:
+    """Return the store. Raises `StoreError` (`not_erasable`) for one that is no `ErasableStore`."""
+    if isinstance(store, ErasableStore):
+        return store
+    name = type(store).__name__
+    raise StoreError("not_erasable", f"`{name}` cannot remove anything: it has no methods `erase` and `discard`")
 
 
 async def change_status(

@@ -35,23 +35,39 @@ def locked(path: Path, *, shared: bool = False, create: bool = True) -> Iterator
     """Open a file and lock it against all other processes and threads. It is created when it is missing."""
     if fcntl is None:
         raise StoreError("no_locks", "this platform has no `flock`: take a `SQLiteStore`")
-    fresh = False
+    while True:
+        descriptor, fresh = _opened(path, shared=shared, create=create)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            if not os.fstat(descriptor).st_nlink:  # removed meanwhile: another file may be at the path
+                continue
+            if fresh:
+                sync_directory(path.parent)
+            yield descriptor
+            return
+        finally:
+            os.close(descriptor)  # also unlocks
+
+
+def _opened(path: Path, *, shared: bool, create: bool) -> tuple[int, bool]:
+    """Open a file; also return true for a file that was missing."""
     flags = (os.O_RDONLY if shared else os.O_RDWR | os.O_APPEND) | getattr(os, "O_CLOEXEC", 0)
     try:
-        descriptor = os.open(path, flags)
+        return os.open(path, flags), False
     except FileNotFoundError:
         if not create:
             raise
         private_directory(path.parent)
-        descriptor = open_private(path, flags)
-        fresh = True
+        return open_private(path, flags), True
+
+
+def remove_file(path: Path) -> bool:
+    """Remove a file; false for a missing one. `sync_directory` makes it durable."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-        if fresh:
-            sync_directory(path.parent)
-        yield descriptor
-    finally:
-        os.close(descriptor)  # also unlocks
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def write_whole(descriptor: int, data: bytes, size: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,9 @@ from bobcat.stores.errors import duplicate_record
 from bobcat.stores.file.disk import write_whole
 from bobcat.stores.private_files import open_private
 
+END = 128
+"""Bytes of a file's end that are compared: they have the time of its last record."""
+
 
 @dataclass(slots=True)
 class JournalTail:
@@ -26,7 +30,12 @@ class JournalTail:
 
     inode: int = 0
     size: int = 0
-    positions: set[int] = field(default_factory=set)
+    end: bytes = b""
+    """The last bytes up to `size`: an erased file's inode may be that of a new one."""
+    positions: dict[int, int] = field(default_factory=dict)
+    """Offset of the line of each position."""
+    in_order: bool = True
+    """True while the lines are in the order of their positions."""
     torn: int = 0
     """Bytes after `size` that are not a record."""
     lacks_newline: bool = False
@@ -36,15 +45,30 @@ class JournalTail:
     head: str = ""
     """The chain hash at the highest position."""
 
-    def add(self, seq: int, head: object) -> None:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held during a refresh: readers share the lock of the file."""
+
+    def add(self, seq: int, head: object, offset: int) -> None:
         """Register a record."""
-        self.positions.add(seq)
+        self.positions[seq] = offset
         if seq > self.last:
             self.last, self.head = seq, head if isinstance(head, str) else ""
+        else:
+            self.in_order = False
+
+    def clear(self, inode: int) -> None:
+        """Forget everything: another file is at the path."""
+        self.inode, self.size, self.end, self.positions, self.in_order = inode, 0, b"", {}, True
+        self.last, self.head = -1, ""
 
 
-def read(path: Path, run_id: str, data: bytes, first: int = 1) -> Iterator[tuple[StepRecord, int]]:
-    """The records in `data`, each with its end offset; `first` is the number of the first line."""
+def read(
+    path: Path, run_id: str, data: bytes, first: int = 1, *, known: bool = False
+) -> Iterator[tuple[StepRecord, int]]:
+    """The records in `data`, each with its end offset; `first` is the number of the first line.
+
+    Unless all of them are `known` to be records, the last line can be torn.
+    """
     start, number = 0, first
     while start < len(data):
         newline = data.find(b"\n", start)
@@ -52,7 +76,7 @@ def read(path: Path, run_id: str, data: bytes, first: int = 1) -> Iterator[tuple
         try:
             record = record_of_line(data[start:end])
         except UNREADABLE as error:
-            if end == len(data):
+            if end == len(data) and not known:
                 return
             raise StoreError("damaged", f"`{path}`, line {number}: not a record ({type(error).__name__})") from error
         if record.run_id != run_id:
@@ -64,14 +88,16 @@ def read(path: Path, run_id: str, data: bytes, first: int = 1) -> Iterator[tuple
 def refresh(descriptor: int, path: Path, run_id: str, tail: JournalTail) -> None:
     """Read the records added since. INVARIANT: under the file's lock."""
     status = os.fstat(descriptor)
-    if status.st_ino != tail.inode or status.st_size < tail.size:
-        tail.inode, tail.size, tail.positions, tail.last, tail.head = status.st_ino, 0, set(), -1, ""
+    end = os.pread(descriptor, len(tail.end), tail.size - len(tail.end))
+    if status.st_ino != tail.inode or status.st_size < tail.size or end != tail.end:
+        tail.clear(status.st_ino)
     start = tail.size
     data = _read_from(descriptor, start)
     tail.lacks_newline = False
-    for record, end in read(path, run_id, data, len(tail.positions) + 1):
-        tail.add(record.seq, record.body.get("chain"))
-        tail.size, tail.lacks_newline = start + end, not data[:end].endswith(b"\n")
+    for record, end_of_line in read(path, run_id, data, len(tail.positions) + 1):
+        tail.add(record.seq, record.body.get("chain"), tail.size)
+        tail.size, tail.lacks_newline = start + end_of_line, not data[:end_of_line].endswith(b"\n")
+    tail.end = (tail.end + data[: tail.size - start])[-END:]
     tail.torn = status.st_size - tail.size
 
 
@@ -83,8 +109,9 @@ def append(descriptor: int, row: RecordRow, tail: JournalTail) -> None:
         os.ftruncate(descriptor, tail.size)
     line = (b"\n" if tail.lacks_newline else b"") + line_of(row).encode() + b"\n"
     write_whole(descriptor, line, tail.size)
-    tail.add(row.seq, row.head)
+    tail.add(row.seq, row.head, tail.size + tail.lacks_newline)
     tail.size, tail.torn, tail.lacks_newline = tail.size + len(line), 0, False
+    tail.end = (tail.end + line)[-END:]
 
 
 def write_mark(path: Path, tail: JournalTail) -> None:
@@ -112,14 +139,36 @@ def read_mark(path: Path) -> tuple[int, str] | None:
         return None
 
 
-def load(descriptor: int, path: Path, run_id: str) -> list[StepRecord]:
-    """Every record, by position."""
-    return sorted((record for record, _ in read(path, run_id, _read_from(descriptor, 0))), key=lambda each: each.seq)
+def load(descriptor: int, path: Path, run_id: str, tail: JournalTail, seq: int, limit: int | None) -> list[StepRecord]:
+    """Records from `seq` on, by position. INVARIANT: refreshed under the file's lock, which readers share.
+
+    PERF: where the lines are in order, only those of the page are read.
+    """
+    if seq > tail.last:
+        return []
+    start, end = 0, tail.size
+    if tail.in_order:
+        start = tail.positions.get(seq, 0)
+        if limit is not None and len(tail.positions) == tail.last + 1:
+            end = tail.positions.get(seq + limit, end)
+    try:
+        found = [record for record, _ in read(path, run_id, _read(descriptor, start, end), known=True)]
+    except StoreError:
+        if not start:
+            raise
+        found = [
+            record for record, _ in read(path, run_id, _read(descriptor, 0, tail.size), known=True)
+        ]  # for its line
+    return sorted([each for each in found if each.seq >= seq], key=lambda each: each.seq)[:limit]
 
 
 def _read_from(descriptor: int, start: int) -> bytes:
-    os.lseek(descriptor, start, os.SEEK_SET)
+    return _read(descriptor, start, os.fstat(descriptor).st_size)
+
+
+def _read(descriptor: int, start: int, end: int) -> bytes:
     parts = []
-    while part := os.read(descriptor, 1 << 20):
+    while start < end and (part := os.pread(descriptor, min(end - start, 1 << 20), start)):
         parts.append(part)
+        start += len(part)
     return b"".join(parts)

@@ -7,15 +7,12 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, TypeVar
-
-import msgspec
+from typing import TypeVar
 
 from bobcat.aio.tasks import wait_shielded
 from bobcat.errors import StoreError
@@ -23,9 +20,8 @@ from bobcat.journal.records import StepRecord
 from bobcat.logs import logger
 from bobcat.stores.codec import (
     FENCE_JUMP,
-    UNREADABLE,
     RecordRow,
-    body_of,
+    microseconds,
     moment_of,
     name_of,
     text_of,
@@ -39,7 +35,8 @@ from bobcat.stores.errors import (
     unavailable,
 )
 from bobcat.stores.file import journal
-from bobcat.stores.file.disk import file_name, locked, replace_file
+from bobcat.stores.file.content import FORMAT_LINE, entry_of, format_of, parsed, state_of
+from bobcat.stores.file.disk import file_name, locked, remove_file, replace_file, sync_directory
 from bobcat.stores.file.identity import FileStoreIdentity, inode_of, read_identity, write_identity
 from bobcat.stores.local import LocalStore, RunState, recent
 from bobcat.stores.private_files import private_directory
@@ -52,24 +49,14 @@ log = logger("stores")
 FORMAT = 2
 """The version of the directory's layout, as in its file `format`."""
 
-_FORMAT_LINE = "bobcat journals "
+FENCE = "fence"
+"""The file with the fence with which a run becomes known: greater than those of all erased runs."""
 
 THREADS = 16
 """Maximum number of files that one store object works on at the same time."""
 
 MAX_TAILS = 4096
 """Maximum number of runs whose file extent a store object caches."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """A document in its file."""
-
-    kind: str
-    key: str
-    version: int
-    updated: int
-    body: Mapping[str, Any]
 
 
 class FileStore(LocalStore[int, RunState]):
@@ -125,7 +112,11 @@ class FileStore(LocalStore[int, RunState]):
 
     async def _load(self, run_id: str, seq: int, limit: int | None) -> Sequence[StepRecord]:
         def work() -> tuple[StepRecord, ...]:
-            return tuple([each for each in self._records(run_id) if each.seq >= seq][:limit])
+            with self._reading(run_id) as found:
+                if found is None:
+                    return ()
+                descriptor, tail = found
+                return tuple(journal.load(descriptor, self._path(run_id, "jsonl"), run_id, tail, seq, limit))
 
         return await self._do(work)
 
@@ -135,7 +126,7 @@ class FileStore(LocalStore[int, RunState]):
         """Reads the state of every run."""
 
         def work() -> tuple[RunSummary, ...]:
-            found = [_state_of(path) for path in (self._directory / "runs").glob("[!.]*.json")]
+            found = [state_of(path) for path in (self._directory / "runs").glob("[!.]*.json")]
             states = [state for state in found if state is not None]
             epoch = self._present_epoch()
             return tuple([self._summary(state, epoch) for state in recent(states, status, limit, after)])
@@ -144,20 +135,20 @@ class FileStore(LocalStore[int, RunState]):
 
     async def _run(self, run_id: str) -> RunSummary | None:
         def work() -> RunSummary | None:
-            state = _state_of(self._path(run_id, "json"))
+            state = state_of(self._path(run_id, "json"))
             return None if state is None else self._summary(state, self._present_epoch())
 
         return await self._do(work)
 
     async def _get(self, kind: str, key: str) -> Entry | None:
-        return await self._do(_entry_of, self._document(kind, key))
+        return await self._do(entry_of, self._document(kind, key))
 
     async def _put(self, kind: str, key: str, text: str, expected: int) -> datetime | None:
         path = self._document(kind, key)
 
         def work() -> datetime | None:
             with locked(path.with_name(".lock")):
-                known, now = _entry_of(path), self._now()
+                known, now = entry_of(path), self._now()
                 if expected != (0 if known is None else known.version):
                     return None
                 names = json.dumps({"kind": kind, "key": key, "version": expected + 1, "updated": now})
@@ -166,12 +157,28 @@ class FileStore(LocalStore[int, RunState]):
 
         return await self._do(work)
 
+    async def _discard(self, entry: Entry, updated: int) -> bool | None:
+        path = self._document(entry.kind, entry.key)
+
+        def work() -> bool | None:
+            with locked(path.with_name(".lock")):
+                known = entry_of(path)
+                if known is None:
+                    return False
+                if (known.version, microseconds(known.updated)) != (entry.version, updated):
+                    return None
+                remove_file(path)
+                sync_directory(path.parent)
+                return True
+
+        return await self._do(work)
+
     async def _scan(self, kind: str, after: str, limit: int) -> Sequence[Entry]:
         """Reads all documents of the kind."""
         directory = self._document(kind, "x").parent
 
         def work() -> tuple[Entry, ...]:
-            entries = [_entry_of(path) for path in directory.glob("[!.]*.json")]
+            entries = [entry_of(path) for path in directory.glob("[!.]*.json")]
             chosen = [entry for entry in entries if entry is not None and entry.key > after]
             return tuple(sorted(chosen, key=lambda entry: entry.key)[:limit])
 
@@ -217,7 +224,7 @@ class FileStore(LocalStore[int, RunState]):
 
     def _set_up(self) -> None:
         path = self._directory / "format"
-        version = _format(path)
+        version = format_of(path)
         if version is None:
             private_directory(self._directory / "runs")
         if version is not None and version > FORMAT:
@@ -238,7 +245,7 @@ class FileStore(LocalStore[int, RunState]):
                 known = read_identity(self._directory)
                 if known is None:
                     # Journals of this format without an identity file were copied here without it.
-                    incomplete = _format(path) == FORMAT
+                    incomplete = format_of(path) == FORMAT
                     known = write_identity(self._directory, epoch=1, known=None)
                     if incomplete:
                         self._begin_epoch(known)
@@ -247,8 +254,8 @@ class FileStore(LocalStore[int, RunState]):
                         "%s is a copy: unsafe actions of its open runs will wait for approvals", self._directory
                     )
                     self._begin_epoch(known)
-                if _format(path) != FORMAT:
-                    replace_file(path, f"{_FORMAT_LINE}{FORMAT}\n".encode())
+                if format_of(path) != FORMAT:
+                    replace_file(path, f"{FORMAT_LINE}{FORMAT}\n".encode())
                 return read_identity(self._directory)
         except OSError as error:
             if found is None or error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
@@ -261,7 +268,7 @@ class FileStore(LocalStore[int, RunState]):
         write_identity(self._directory, epoch=epoch, known=known, now=self._now())
         for path in (self._directory / "runs").glob("[!.]*.json"):
             with locked(path.with_suffix(".jsonl")) as descriptor:
-                state = _state_of(path)
+                state = state_of(path)
                 assert state is not None
                 state.fence, state.owner = state.fence + FENCE_JUMP, None
                 self._save_state(descriptor, state)
@@ -279,89 +286,68 @@ class FileStore(LocalStore[int, RunState]):
         return self._directory / "documents" / file_name(kind) / f"{file_name(key)}.json"
 
     def _refreshed(self, descriptor: int, run_id: str) -> journal.JournalTail:
-        """The extent of the run's file after a refresh. INVARIANT: under its lock, which excludes other threads."""
+        """The extent of the run's file after a refresh. INVARIANT: under its lock."""
         with self._lock:
             while len(self._tails) > MAX_TAILS:
                 del self._tails[next(iter(self._tails))]
             tail = self._tails.setdefault(run_id, journal.JournalTail())
-        journal.refresh(descriptor, self._path(run_id, "jsonl"), run_id, tail)
+        with tail.lock:
+            journal.refresh(descriptor, self._path(run_id, "jsonl"), run_id, tail)
         return tail
 
     def _load_state(self, access: int, run_id: str) -> RunState | None:
-        return _state_of(self._path(run_id, "json"))
+        return state_of(self._path(run_id, "json"))
 
     def _save_state(self, access: int, state: RunState) -> None:
         fields = {name: getattr(state, name) for name in RunState.__slots__}
-        fields["detail"] = _parsed(state.detail)
+        fields["detail"] = parsed(state.detail)
         replace_file(self._path(state.run_id, "json"), text_of("state", fields).encode())
 
     def _summary(self, state: RunState, epoch: int) -> RunSummary:
-        path = self._path(state.run_id, "jsonl")
-        try:
-            with locked(path) as descriptor:
-                records = len(self._refreshed(descriptor, state.run_id).positions)
-        except OSError as error:
-            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
-                raise
-            records = len(self._records(state.run_id))
-        appended, head = journal.read_mark(path.with_suffix(".head")) or (None, None)
+        with self._reading(state.run_id) as found:
+            records = 0 if found is None else len(found[1].positions)
+        appended, head = journal.read_mark(self._path(state.run_id, "head")) or (None, None)
         return RunSummary(
             state.run_id, state.status, records, state.fence, moment_of(state.created), moment_of(state.updated),
-            _parsed(state.detail), appended, head, state.is_held(self._read()), state.epoch < epoch,
+            parsed(state.detail), appended, head, state.is_held(self._read()), state.epoch < epoch,
         )  # fmt: skip
 
-    def _records(self, run_id: str) -> list[StepRecord]:
-        """The records of a run, read under a lock that readers share."""
-        path = self._path(run_id, "jsonl")
+    @contextmanager
+    def _reading(self, run_id: str) -> Iterator[tuple[int, journal.JournalTail] | None]:
+        """The file of a run and its extent, under a lock that readers share; None without one."""
+        with ExitStack() as stack:
+            try:
+                descriptor = stack.enter_context(locked(self._path(run_id, "jsonl"), shared=True, create=False))
+            except FileNotFoundError:
+                yield None
+                return
+            yield descriptor, self._refreshed(descriptor, run_id)
+
+    def _remove_run(self, access: int, run_id: str) -> bool:
+        """Remove the files of a run. Every state in between is that of a run with a whole journal, or an empty one."""
+        removed = os.fstat(access).st_size > 0
+        remove_file(self._path(run_id, "head"))
+        os.ftruncate(access, 0)
+        os.fsync(access)
+        removed = remove_file(self._path(run_id, "json")) or removed
+        remove_file(self._path(run_id, "jsonl"))
+        sync_directory(self._directory / "runs")
+        return removed
+
+    def _first_fence(self, access: int) -> int:
         try:
-            with locked(path, shared=True, create=False) as descriptor:
-                return journal.load(descriptor, path, run_id)
+            return int((self._directory / FENCE).read_text())
         except FileNotFoundError:
-            return []
+            return 0
+        except ValueError as error:
+            raise StoreError("damaged", f"`{self._directory / FENCE}` is not a number") from error
 
-
-def _format(path: Path) -> int | None:
-    """The format that a directory declares; None without one."""
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        return None
-    version = text.removeprefix(_FORMAT_LINE).strip()
-    if not text.startswith(_FORMAT_LINE) or not version.isdecimal():
-        raise StoreError("damaged", f"`{path}` is not a Bobcat store: give a directory of journals, or a new one")
-    return int(version)
+    def _set_first_fence(self, access: int, fence: int) -> None:
+        with locked(self._directory / f".{FENCE}"):
+            replace_file(self._directory / FENCE, f"{max(fence, self._first_fence(access))}\n".encode())
 
 
 def _only_readable(error: OSError) -> bool:
     """Return true for a refused write to readable storage."""
     path = error.filename
     return isinstance(error, PermissionError) and isinstance(path, str | os.PathLike) and os.access(path, os.R_OK)
-
-
-def _parsed(detail: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    return body_of(detail) if isinstance(detail, str) else MappingProxyType(detail)
-
-
-def _state_of(path: Path) -> RunState | None:
-    """The state in a file; None without one."""
-    try:
-        state = msgspec.convert(json.loads(path.read_bytes()), RunState)
-        moment_of(state.created), moment_of(state.updated), moment_of(state.expires)
-        if isinstance(state.detail, str):
-            raise TypeError("a detail that is not a mapping")
-        return state
-    except FileNotFoundError:
-        return None
-    except UNREADABLE as error:
-        raise StoreError("damaged", f"`{path}` has no valid run status ({type(error).__name__})") from error
-
-
-def _entry_of(path: Path) -> Entry | None:
-    """The document of a file; None without one."""
-    try:
-        found = msgspec.convert(json.loads(path.read_bytes()), _Document)
-        return Entry(found.kind, found.key, found.version, MappingProxyType(found.body), moment_of(found.updated))
-    except FileNotFoundError:
-        return None
-    except UNREADABLE as error:
-        raise StoreError("damaged", f"`{path}` is not a document ({type(error).__name__})") from error

@@ -67,6 +67,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
         "INSERT INTO bobcat.store VALUES (1, NULL, NULL)",
     ),
+    # The fence with which a run becomes known: greater than those of all erased runs.
+    ("ALTER TABLE bobcat.store ADD COLUMN fence bigint NOT NULL DEFAULT 0",),
 )
 """Migrations by version.
 

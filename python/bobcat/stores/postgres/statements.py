@@ -17,6 +17,8 @@ _HELD = "run_id = %(run_id)s AND fence = %(fence)s AND owner = %(owner)s AND exp
 
 _EPOCH = "(SELECT epoch FROM bobcat.store)"
 
+_FENCE = "(SELECT fence FROM bobcat.store)"
+
 _EXPECTED = "(%(expected)s::text[] IS NULL OR run.status = ANY (%(expected)s::text[]))"
 
 _COUNTED = """records = run.records + 1, last = greatest(run.last, %(seq)s),
@@ -26,8 +28,8 @@ STATEMENTS = {
     "append": f"""WITH kept AS (INSERT INTO bobcat.records ({_RECORD}, token)
             VALUES (%(run_id)s, %(seq)s, %(kind)s, %(idempotency_key)s, %(body)s, %(timestamp)s, %(token)s)
             ON CONFLICT DO NOTHING RETURNING run_id)
-        INSERT INTO bobcat.runs AS run (run_id, records, last, head, epoch)
-        SELECT run_id, 1, %(seq)s, %(head)s::text, {_EPOCH} FROM kept
+        INSERT INTO bobcat.runs AS run (run_id, records, last, head, epoch, fence)
+        SELECT run_id, 1, %(seq)s, %(head)s::text, {_EPOCH}, {_FENCE} FROM kept
         ON CONFLICT (run_id) DO UPDATE SET {_COUNTED} RETURNING 1""",
     # The row of the run is locked until the commit: a concurrent `acquire` comes before, and is seen, or after.
     "append_fenced": f"""WITH held AS (SELECT last FROM bobcat.runs WHERE {_HELD} FOR NO KEY UPDATE),
@@ -44,7 +46,7 @@ STATEMENTS = {
     "load": f"""SELECT {_RECORD} FROM bobcat.records WHERE run_id = %(run_id)s AND seq >= %(seq)s
         ORDER BY seq LIMIT %(limit)s""",
     "acquire": f"""INSERT INTO bobcat.runs AS run (run_id, fence, owner, expires, epoch)
-        VALUES (%(run_id)s, 1, %(owner)s, {_LATER}, {_EPOCH}) ON CONFLICT (run_id) DO UPDATE
+        VALUES (%(run_id)s, {_FENCE} + 1, %(owner)s, {_LATER}, {_EPOCH}) ON CONFLICT (run_id) DO UPDATE
         SET fence = run.fence + 1, owner = %(owner)s, expires = {_LATER}, updated = clock_timestamp()
         WHERE run.owner IS NULL OR run.owner = %(owner)s OR run.expires <= clock_timestamp()
         RETURNING fence, expires""",
@@ -54,15 +56,15 @@ STATEMENTS = {
         WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner = %(owner)s RETURNING expires""",
     "release": """UPDATE bobcat.runs SET owner = NULL, updated = clock_timestamp()
         WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner = %(owner)s""",
-    "set_status": f"""INSERT INTO bobcat.runs AS run (run_id, status, detail, epoch)
-        VALUES (%(run_id)s, %(status)s, %(detail)s, {_EPOCH}) ON CONFLICT (run_id) DO UPDATE
+    "set_status": f"""INSERT INTO bobcat.runs AS run (run_id, status, detail, epoch, fence)
+        VALUES (%(run_id)s, %(status)s, %(detail)s, {_EPOCH}, {_FENCE}) ON CONFLICT (run_id) DO UPDATE
         SET status = %(status)s, detail = %(detail)s, updated = clock_timestamp() WHERE {_EXPECTED} RETURNING 1""",
     "set_status_held": f"""UPDATE bobcat.runs AS run
         SET status = %(status)s, detail = %(detail)s, updated = clock_timestamp()
         WHERE {_HELD} AND {_EXPECTED} RETURNING 1""",
     "standing": "SELECT status, detail FROM bobcat.runs WHERE run_id = %(run_id)s",
     "last_restore": "SELECT epoch, restored FROM bobcat.store",
-    "mark_uncertain": """INSERT INTO bobcat.runs (run_id, epoch) VALUES (%(run_id)s, 0)
+    "mark_uncertain": f"""INSERT INTO bobcat.runs (run_id, epoch, fence) VALUES (%(run_id)s, 0, {_FENCE})
         ON CONFLICT (run_id) DO UPDATE SET epoch = 0 RETURNING 1""",
     "runs": f"""{_RUN} WHERE (%(status)s::text IS NULL OR status = %(status)s)
         AND (%(updated)s::timestamptz IS NULL OR (updated, run_id) < (%(updated)s, %(run_id)s::text))
@@ -79,6 +81,14 @@ STATEMENTS = {
         WHERE kind = %(kind)s AND key = %(key)s AND version = %(expected)s + 1 AND token = %(token)s""",
     "scan": """SELECT kind, key, version, body, updated FROM bobcat.documents WHERE kind = %(kind)s AND key > %(after)s
         ORDER BY key LIMIT %(limit)s""",
+    "erase": """DELETE FROM bobcat.runs WHERE run_id = %(run_id)s AND (owner IS NULL OR expires <= clock_timestamp())
+        AND (%(fence)s::bigint IS NULL OR fence = %(fence)s) RETURNING fence""",
+    "erase_records": "DELETE FROM bobcat.records WHERE run_id = %(run_id)s",
+    "raise_fence": "UPDATE bobcat.store SET fence = %(fence)s WHERE fence < %(fence)s",
+    "held_by": """SELECT owner, expires FROM bobcat.runs
+        WHERE run_id = %(run_id)s AND owner IS NOT NULL AND expires > clock_timestamp()""",
+    "discard": """DELETE FROM bobcat.documents WHERE kind = %(kind)s AND key = %(key)s AND version = %(version)s
+        AND updated = %(updated)s RETURNING 1""",
     "now": "SELECT clock_timestamp()",
 }
 

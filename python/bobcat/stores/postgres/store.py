@@ -191,6 +191,30 @@ class PostgresStore(BaseStore):
         values = {"kind": kind, "after": after, "limit": limit}
         return tuple([_entry(row) for row in await self._every("scan", values)])
 
+    async def _erase(self, run_id: str, fence: int | None) -> bool:
+        values = {"run_id": run_id, "fence": fence}
+
+        async def work(connection: Connection) -> bool:
+            async with connection.transaction():
+                erased = await self._one(connection, "erase", values)
+                if erased is None:
+                    holder = await self._one(connection, "held_by", values)
+                    if holder is not None:
+                        raise RunBusy(run_id, holder[0], _utc(holder[1]))
+                    return False
+                # A second statement: it sees the records of appends that the first one has waited for.
+                await connection.execute(self._statements["erase_records"], values)
+                await connection.execute(self._statements["raise_fence"], {"fence": erased[0] + 1})
+                return True
+
+        return await self._connections.do(work)
+
+    async def _discard(self, entry: Entry, updated: int) -> bool | None:
+        values = {"kind": entry.kind, "key": entry.key, "version": entry.version, "updated": moment_of(updated)}
+        if await self._first("discard", values) is not None:
+            return True
+        return False if await self._first("get", values) is None else None
+
     async def _last_restore(self) -> tuple[int, datetime | None]:
         """See `bobcat.stores.postgres.schema.identify`."""
         epoch, moment = await self._first("last_restore", {}) or (1, None)

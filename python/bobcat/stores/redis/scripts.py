@@ -1,10 +1,10 @@
 """The Lua scripts of a Redis store. Redis runs each of them atomically, and its clock is the store's.
 
-`run:ID` is a hash with the status of a run; `store` is a hash with the epoch. `records:ID` is a hash of its records by
-position, each after the token of the call that wrote it: a call repeated after a broken connection finds its own.
-`seqs:ID` is the index of the positions, `runs` that of the runs by their last change. `documents:KIND` is a hash by
-key, each value after version, time and token; `keys:KIND` is the index of the keys. Numbers stay below 2**53, where
-Lua's are exact.
+`run:ID` is a hash with the status of a run; `store` is a hash with the epoch and the first fence of new runs.
+`records:ID` is a hash of its records by position, each after the token of the call that wrote it: a call repeated after
+a broken connection finds its own. `seqs:ID` is the index of the positions, `runs` that of the runs by their last
+change. `documents:KIND` is a hash by key, each value after version, time and token; `keys:KIND` is the index of the
+keys. Numbers stay below 2**53, where Lua's are exact.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _RUN = (
 local run, runs, store, id = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 local function change(...)
     if redis.call('EXISTS', run) == 0 then
-        local epoch = redis.call('HGET', store, 'epoch') or '1'
-        redis.call('HSET', run, 'status', 'running', 'detail', '{}', 'fence', '0', 'created', text(now), 'epoch', epoch)
+        local epoch, fence = redis.call('HGET', store, 'epoch') or '1', redis.call('HGET', store, 'fence') or '0'
+        redis.call('HSET', run, 'status', 'running', 'detail', '{}', 'created', text(now), 'epoch', epoch,
+            'fence', fence)
     end
     redis.call('HSET', run, 'updated', text(now), ...)
     redis.call('ZADD', runs, text(now), id)
@@ -75,7 +76,8 @@ return 'kept'
     + """
 local state = redis.call('HMGET', run, 'owner', 'expires', 'fence')
 if state[1] and state[1] ~= ARGV[2] and tonumber(state[2]) > now then return {state[1], state[2]} end
-local fence, expires = text((tonumber(state[3] or '0')) + 1), text(now + ARGV[3])
+local known = state[3] or redis.call('HGET', store, 'fence') or '0'
+local fence, expires = text(tonumber(known) + 1), text(now + ARGV[3])
 change('fence', fence, 'owner', ARGV[2], 'expires', expires)
 return {ARGV[2], expires, fence}
 """,
@@ -108,6 +110,29 @@ if ARGV[6] ~= '' then
 end
 change('status', ARGV[2], 'detail', ARGV[3])
 return 'set'
+""",
+    # run, runs, store, records, seqs: id, fence or ""
+    "erase": _RUN
+    + """
+local state = redis.call('HMGET', run, 'owner', 'expires', 'fence')
+if not state[3] then return 0 end
+if state[1] and tonumber(state[2]) > now then return {state[1], state[2]} end
+if ARGV[2] ~= '' and ARGV[2] ~= state[3] then return 0 end
+local first = tonumber(redis.call('HGET', store, 'fence') or '0')
+if tonumber(state[3]) >= first then redis.call('HSET', store, 'fence', text(tonumber(state[3]) + 1)) end
+redis.call('DEL', run, KEYS[4], KEYS[5])
+redis.call('ZREM', runs, id)
+return 1
+""",
+    # documents, keys: key, version, microseconds
+    "discard": """
+local was = redis.call('HGET', KEYS[1], ARGV[1])
+if not was then return 0 end
+local version, updated = string.match(was, '^(%d+) (%d+) ')
+if version ~= ARGV[2] or updated ~= ARGV[3] then return false end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+return 1
 """,
     # run, runs, store: id
     "mark_uncertain": _RUN

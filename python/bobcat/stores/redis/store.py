@@ -166,6 +166,18 @@ class RedisStore(BaseStore):
 
         return tuple([_entry(kind, key.decode(), value) for key, value in await self._connection.do(work)])
 
+    async def _erase(self, run_id: str, fence: int | None) -> bool:
+        keys = (*self._run_keys(run_id), self._key("records", run_id), self._key("seqs", run_id))
+        found = await self._connection.run("erase", keys, run_id, "" if fence is None else str(fence))
+        if isinstance(found, list):
+            raise RunBusy(run_id, found[0].decode(), moment_of(int(found[1])))
+        return bool(found)
+
+    async def _discard(self, entry: Entry, updated: int) -> bool | None:
+        keys = (self._key("documents", entry.kind), self._key("keys", entry.kind))
+        found = await self._connection.run("discard", keys, entry.key, str(entry.version), str(updated))
+        return None if found is None else bool(found)
+
     async def now(self) -> datetime:
         """The server's time."""
         seconds, micros = await self._connection.call("TIME")

@@ -16,6 +16,11 @@ SUMMARY = """SELECT run_id, status, (SELECT count(*) FROM bobcat_records WHERE r
     fence, created, updated, detail, records, head, owner, expires, boot, until,
     epoch < (SELECT epoch FROM bobcat_store) FROM bobcat_runs"""
 
+RUN_TABLES = ("bobcat_records", "bobcat_runs")
+DISCARD = "DELETE FROM bobcat_documents WHERE kind = :kind AND key = :key"
+OVERWRITE = "PRAGMA secure_delete = ON"
+"""Deleted content is overwritten with zeros: by default it stays in free pages of the file."""
+
 STATE = ", ".join(RunState.__slots__)
 SAVE_STATE = f"""INSERT INTO bobcat_runs ({STATE}) VALUES ({", ".join("?" * len(RunState.__slots__))})
     ON CONFLICT (run_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in RunState.__slots__[1:])}"""

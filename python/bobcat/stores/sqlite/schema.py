@@ -72,6 +72,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
         "INSERT INTO bobcat_store VALUES (lower(hex(randomblob(16))), 1, 0, NULL, NULL)",
     ),
+    # The fence with which a run becomes known: greater than those of all erased runs.
+    ("ALTER TABLE bobcat_store ADD COLUMN fence INTEGER NOT NULL DEFAULT 0",),
 )
 """Migrations by version; times are microseconds since 1970."""
 

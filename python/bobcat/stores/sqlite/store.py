@@ -26,7 +26,10 @@ from bobcat.stores.local import LocalStore, RunState
 from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary, Transaction
 from bobcat.stores.sqlite.identity import begin_epoch, read_identity
 from bobcat.stores.sqlite.rows import (
+    DISCARD,
+    OVERWRITE,
     RECORD,
+    RUN_TABLES,
     SAVE_STATE,
     STATE,
     SUMMARY,
@@ -189,6 +192,18 @@ class SQLiteStore(LocalStore[sqlite3.Connection, RunState]):
 
         return await self._ask(work, writes=True)
 
+    async def _discard(self, entry: Entry, updated: int) -> bool | None:
+        values = {"kind": entry.kind, "key": entry.key, "version": entry.version, "updated": updated}
+
+        def work(connection: sqlite3.Connection) -> bool | None:
+            connection.execute(OVERWRITE)
+            if connection.execute(f"{DISCARD} AND version = :version AND updated = :updated", values).rowcount:
+                return True
+            found = connection.execute("SELECT 1 FROM bobcat_documents WHERE kind = :kind AND key = :key", values)
+            return None if found.fetchone() else False
+
+        return await self._ask(work, writes=True)
+
     async def _scan(self, kind: str, after: str, limit: int) -> Sequence[Entry]:
         return await self._entries("key > ? ORDER BY key LIMIT ?", kind, after, limit)
 
@@ -217,6 +232,17 @@ class SQLiteStore(LocalStore[sqlite3.Connection, RunState]):
 
     def _save_state(self, access: sqlite3.Connection, state: RunState) -> None:
         access.execute(SAVE_STATE, [getattr(state, name) for name in RunState.__slots__])
+
+    def _remove_run(self, access: sqlite3.Connection, run_id: str) -> bool:
+        access.execute(OVERWRITE)
+        removed = [access.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,)).rowcount for table in RUN_TABLES]
+        return any(removed)
+
+    def _first_fence(self, access: sqlite3.Connection) -> int:
+        return int(access.execute("SELECT fence FROM bobcat_store").fetchone()[0])
+
+    def _set_first_fence(self, access: sqlite3.Connection, fence: int) -> None:
+        access.execute("UPDATE bobcat_store SET fence = ?", (fence,))
 
     def _present_epoch(self, access: sqlite3.Connection) -> int:
         return read_identity(access).epoch
