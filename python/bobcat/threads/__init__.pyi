@@ -1,5 +1,8 @@
 """The public names of `bobcat.threads`. `__init__.py` reads where each of them lives from this file."""
 
+from bobcat.threads.erasing import (
+    PurgeReport as PurgeReport,
+)
 from bobcat.threads.events import (
     Asked as Asked,
 )

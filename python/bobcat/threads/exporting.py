@@ -22,9 +22,10 @@ from bobcat.journal.records import StepRecord, step_record_to_json
 from bobcat.model.attachment import Attachment
 from bobcat.stores.protocol import DurableStore, Entry, RunSummary
 from bobcat.text.json_text import json_text
+from bobcat.threads.cancelling import CANCEL
 from bobcat.threads.journal import KEYS, NOTES, PAGE, TURN, journal_id, turn_id
 from bobcat.threads.loading import PINS
-from bobcat.threads.worker import CANCEL
+from bobcat.threads.sweeping import every
 
 FORMAT = "bobcat-thread"
 VERSION = 1
@@ -63,7 +64,7 @@ async def export_thread(store: DurableStore, entry: Entry, path: Path) -> None:
         lines.add("thread", json_text({"format": FORMAT, "version": VERSION, "id": entry.key}))
         await _add_journals(store, entry.key, before, lines)
         for kind in DOCUMENTS:
-            async for document in _documents(store, kind, f"{journal_id(entry.key)}#"):
+            async for document in every(store, kind, f"{journal_id(entry.key)}#"):
                 lines.add("document", json_text({"kind": kind, "key": document.key, "body": dict(document.body)}))
         lines.add("metadata", json_text({name: entry.body[name] for name in ("title", "archived", "created")}))
         lines.end()
@@ -111,16 +112,6 @@ async def _records(store: DurableStore, run_id: str) -> AsyncIterator[StepRecord
         for record in page:
             yield record
         seq = page[-1].seq + 1
-
-
-async def _documents(store: DurableStore, kind: str, prefix: str) -> AsyncIterator[Entry]:
-    after = prefix
-    while page := await store.scan(kind, after=after):
-        for entry in page:
-            if not entry.key.startswith(prefix):
-                return
-            yield entry
-        after = page[-1].key
 
 
 async def _idle(store: DurableStore, thread: str) -> RunSummary | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bobcat.attachments import AttachmentLimits, AttachmentStore
-from bobcat.errors import AttachmentError, ThreadError
+from bobcat.errors import ThreadError
 from bobcat.model.agent import Agent
 from bobcat.model.attachment import Attachment
 from bobcat.model.run import Message
@@ -53,10 +53,10 @@ async def with_data(store: DurableStore, messages: Iterable[Message]) -> tuple[M
     return tuple(found)
 
 
-class WithoutFiles:
-    """An agent in place of one whose attachments cannot be read: its step raises the reason, so the turn fails."""
+class FailingAgent:
+    """An agent in place of one that must not be asked: its step raises the reason, so the turn fails."""
 
-    def __init__(self, agent: Agent, reason: AttachmentError) -> None:
+    def __init__(self, agent: Agent, reason: Exception) -> None:
         self.identity = agent_identity(agent)
         self._reason = reason
 

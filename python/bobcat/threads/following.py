@@ -28,9 +28,13 @@ class Signal:
         self._event = asyncio.Event()
 
     async def wait(self, seconds: float) -> None:
-        """Wait for a change, or for `seconds`."""
+        """Wait for a change, or for `seconds`.
+
+        `wait_for` of Python 3.11 swallows a cancellation that arrives with the change; `timeout` does not.
+        """
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
 
 
 async def follow_turn(

@@ -22,6 +22,7 @@ from bobcat.threads.exporting import DOCUMENTS, FORMAT, VERSION
 from bobcat.threads.journal import journal_id
 from bobcat.threads.metadata import IMPORTING, KIND, LIVE, checked_title
 from bobcat.threads.opening import checked_id
+from bobcat.threads.sending import note_use
 
 MAX_LINE = 128 * 1024 * 1024
 _ANY_SIZE = AttachmentLimits(attachment_bytes=2**62, message_bytes=2**62)
@@ -83,6 +84,7 @@ async def _write(store: DurableStore, thread: str, kind: str, value: Any) -> Non
     elif kind == "run":
         await store.set_status(value["run_id"], value["status"], detail=value["detail"])
     elif kind == "attachment":
+        await note_use(store, thread, value.digest)
         await AttachmentStore(store, limits=_ANY_SIZE).save([value])
     elif kind == "document":
         try:

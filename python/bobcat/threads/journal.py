@@ -18,10 +18,10 @@ from bobcat.model.frozen import FrozenDict, thaw
 from bobcat.model.run import Message
 from bobcat.stores.protocol import DurableStore, Lease, VersionConflict
 from bobcat.threads.files import files_of, files_to_body
-from bobcat.threads.metadata import admit
 
 MESSAGE, TURN = "thread.message", "turn.started"
 KEYS, NOTES = "thread.key", "thread.note"
+BOUND = "bound"
 PAGE = 64
 
 
@@ -35,6 +35,14 @@ def turn_id(thread: str, number: int) -> str:
     return f"thread:{thread}#{number}"
 
 
+def earlier_turns(run_id: str) -> list[str]:
+    """The run ids of the turns before a turn, in order; empty for another run."""
+    thread, found, number = run_id.removeprefix("thread:").rpartition("#")
+    if not run_id.startswith("thread:") or not found or not number.isdecimal():
+        return []
+    return [turn_id(thread, each) for each in range(1, int(number))]
+
+
 @dataclass(frozen=True, slots=True)
 class Begun:
     """A turn on record: its `number`, the position of its message, the events before it, and its window's choice."""
@@ -46,6 +54,8 @@ class Begun:
     text: str
     seq: int
     attachments: tuple[Attachment, ...] = ()
+    bound: Mapping[str, str] | None = None
+    """Digests of the tools and the policy that alone may run the turn."""
 
 
 class ThreadJournal:
@@ -57,6 +67,8 @@ class ThreadJournal:
         self.run_id = journal_id(thread)
         self.ended: OrderedDict[int, tuple[Message, ...]] = OrderedDict()
         """Messages of ended turns, which do not change: the most recently used ones."""
+        self.remembered: dict[str, tuple[int, bytes]] = {}
+        """A number of ended turns and the state of the sources after them, by the policy and the thread's document."""
         self._last: StepRecord | None = None
 
     async def length(self) -> int:
@@ -126,12 +138,20 @@ class ThreadJournal:
                 return record
         return None
 
-    async def add_message(self, text: str, key: str | None, more: Mapping[str, Any]) -> int:
+    async def message_with(self, key: str) -> int | None:
+        """The position of the message with this key."""
+        digest = _digest(key)
+        entry = await self.store.get(KEYS, f"{self.run_id}#{digest}")
+        return None if entry is None else await self._first_with(digest, int(entry.body["since"]))
+
+    async def add_message(
+        self, text: str, key: str | None, more: Mapping[str, Any], bound: Mapping[str, str] | None = None
+    ) -> int:
         """Append a message, and return its position: that of the first one with this key."""
-        await admit(self.store, self.thread, text)
+        limits = {} if bound is None else {BOUND: dict(bound)}
         if key is None:
-            return await self._append_message({"text": text, **more})
-        digest, since = sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), await self.length()
+            return await self._append_message({"text": text, **more, **limits})
+        digest, since = _digest(key), await self.length()
         try:
             body = {"since": since, "text": text, **more}
             entry = await self.store.put(KEYS, f"{self.run_id}#{digest}", body, expected=0)
@@ -144,7 +164,7 @@ class ThreadJournal:
             raise ThreadError("key_conflict", f"the key {key!r} belongs to another message of thread {self.thread!r}")
         first = await self._first_with(digest, int(entry.body["since"]))
         if first is None:
-            await self._append_message({"text": text, "key": digest, **more})
+            await self._append_message({"text": text, "key": digest, **more, **limits})
             first = await self._first_with(digest, int(entry.body["since"]))
         if first is None:
             raise ThreadError("journal_damaged", f"thread {self.thread!r} lost a message")
@@ -155,6 +175,8 @@ class ThreadJournal:
         text = message.body["text"]
         body = {"turn": number, "message": message.seq, "before": before, "choice": choice, "text": text}
         body.update(files_to_body(files_of(message.body)), run_id=turn_id(self.thread, number))
+        if BOUND in message.body:
+            body[BOUND] = message.body[BOUND]
         while True:
             seq = await self.length()
             record = StepRecord(self.run_id, seq, TURN, "", FrozenDict(body), await self.store.now())
@@ -192,4 +214,9 @@ def begun_of(record: StepRecord) -> Begun:
     """The turn of a `turn.started`."""
     body = record.body
     choice = tuple(body["choice"])
-    return Begun(body["turn"], body["message"], body["before"], choice, body["text"], record.seq, files_of(body))
+    files, bound = files_of(body), body.get(BOUND)
+    return Begun(body["turn"], body["message"], body["before"], choice, body["text"], record.seq, files, bound)
+
+
+def _digest(key: str) -> str:
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
-from bobcat.errors import ThreadError
+from bobcat.aio.tasks import raise_if_cancelled
+from bobcat.errors import StoreError, ThreadError
 from bobcat.model.run import Message
 from bobcat.stores.protocol import VersionConflict
+from bobcat.text.json_text import format_exception
 from bobcat.threads.files import files_of
 from bobcat.threads.history import Shown, Turn, Window
 from bobcat.threads.journal import NOTES, Begun, ThreadJournal, turn_id
@@ -106,12 +109,12 @@ async def pin(journal: ThreadJournal, number: int, pinned: bool) -> None:
 
 
 async def choose(window: Window, history: LoadedHistory, message: Message) -> list[Any]:  # Any: JSON
-    """The choice of a window, as `turn.started` keeps it. Raises `ThreadError` for an unusable one."""
-    chosen: Any = window.choose(history, message)
-    if inspect.isawaitable(chosen):
-        chosen = await chosen
+    """The choice of a window, as `turn.started` keeps it.
+
+    Raises `ThreadError`: `window_failed` for a window that raises, `bad_window` for an unusable choice.
+    """
     found: list[Any] = []
-    for each in chosen:
+    for each in await _choice(window, history, message):
         if isinstance(each, Message):
             found.append(message_to_body(each))
         elif isinstance(each, Shown):
@@ -122,6 +125,23 @@ async def choose(window: Window, history: LoadedHistory, message: Message) -> li
         else:
             raise ThreadError("bad_window", f"the window chose a {type(each).__name__}, not a Shown or a Message")
     return found
+
+
+async def _choice(window: Window, history: LoadedHistory, message: Message) -> list[Any]:  # Any: not checked yet
+    """All that a window chose. Errors of the store and of threads are raised as they are."""
+    name = type(window).__name__
+    try:
+        chosen: Any = window.choose(history, message)
+        if inspect.isawaitable(chosen):
+            chosen = await chosen
+    except (StoreError, ThreadError):
+        raise
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        raise_if_cancelled(error)
+        raise ThreadError("window_failed", f"the window `{name}` raised {format_exception(error)}") from error
+    if isinstance(chosen, str) or not isinstance(chosen, Iterable):
+        raise ThreadError("bad_window", f"the window `{name}` chose a {type(chosen).__name__}, not a list")
+    return list(chosen)
 
 
 async def chosen_messages(history: LoadedHistory, begun: Begun) -> tuple[Message, ...]:

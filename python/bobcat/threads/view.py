@@ -44,7 +44,6 @@ class TurnView:
         self.suspended = False
         self._open_text = False
         self._replied_text = False
-        self._cost: int | None = None
 
     def take(self, records: Iterable[StepRecord]) -> list[ThreadEvent]:
         """The events of further records."""
@@ -65,7 +64,6 @@ class TurnView:
             return self._deltas(body)
         if kind == "model.output":
             return self._reply(body)
-        self._cost = body["cost_micros"] if kind == "reply.cost" else None
         found: list[tuple[type[ThreadEvent], dict[str, Any]]] = []
         if self._open_text and kind in ("run.resumed", "run.failed", "run.cancelled"):
             found.append((ReplyDiscarded, {}))
@@ -107,10 +105,11 @@ class TurnView:
         if text and not self._replied_text:
             found.append((ThreadText, {"text": text}))
         self._open_text = self._replied_text = False
+        cost = body.get("cost_micros")
         for usage in _usages(body, calls):
             values = {name: getattr(usage, name) for name in Usage.__dataclass_fields__}
-            found.append((ThreadUsage, {**values, "cost_micros": self._cost}))
-            self._cost = None
+            found.append((ThreadUsage, {**values, "cost_micros": cost}))
+            cost = None
         for step, call in enumerate(calls, int(body["step"])):
             call_id = call.get("call_id") or f"step_{step}"
             args = deep_freeze(dict(call.get("args", {})))

@@ -9,8 +9,17 @@ from datetime import datetime
 from bobcat.errors import TriggerError
 from bobcat.model.decision import Principal
 from bobcat.stores.protocol import DurableStore, VersionConflict
-from bobcat.triggers.binding import digest
-from bobcat.triggers.model import FIRING_KIND, KIND, LIVE, QUOTA_KIND, Firing, Trigger, trigger_from_json
+from bobcat.tools.digest import exact_digest
+from bobcat.triggers.model import (
+    FIRING_KIND,
+    KIND,
+    LIVE,
+    QUOTA_KIND,
+    Firing,
+    Trigger,
+    firing_from_json,
+    trigger_from_json,
+)
 
 
 async def read(store: DurableStore, id: str) -> tuple[Trigger, int]:
@@ -40,9 +49,19 @@ async def record(store: DurableStore, firing: Firing) -> None:
         await store.put(FIRING_KIND, key, firing.to_json(), expected=0)
 
 
+async def firings(store: DurableStore, id: str) -> list[Firing]:
+    """The firings of a trigger, oldest first."""
+    prefix, found = f"{id}@", list[Firing]()
+    page = await store.scan(FIRING_KIND, after=prefix)
+    while page and page[0].key.startswith(prefix):
+        found += [firing_from_json(entry.body) for entry in page if entry.key.startswith(prefix)]
+        page = await store.scan(FIRING_KIND, after=page[-1].key)
+    return found
+
+
 async def count_trigger(store: DurableStore, trigger: Trigger, limit: int) -> None:
     """Count a trigger for its proposer. Raises `TriggerError` (`quota`)."""
-    key = f"triggers:{digest([trigger.by.kind, trigger.by.id])}"
+    key = f"triggers:{exact_digest([trigger.by.kind, trigger.by.id])}"
     while True:
         entry = await store.get(QUOTA_KIND, key)
         ids = [] if entry is None else list(entry.body["ids"])
@@ -60,7 +79,7 @@ async def count_trigger(store: DurableStore, trigger: Trigger, limit: int) -> No
 
 async def count_firing(store: DurableStore, trigger: Trigger, run_id: str, limit: int, now: datetime) -> bool:
     """Count a firing for the day, once for each run id; false when the limit is reached."""
-    key = f"firings:{digest([trigger.by.kind, trigger.by.id])}"
+    key = f"firings:{exact_digest([trigger.by.kind, trigger.by.id])}"
     day = now.date().isoformat()
     while True:
         entry = await store.get(QUOTA_KIND, key)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, get_args
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, get_args
 from uuid import uuid4
 
+from bobcat.bundle import Policy
 from bobcat.errors import JobError, TriggerError
 from bobcat.model.decision import Principal
-from bobcat.model.run import ToolDef
+from bobcat.model.run import AuditEvent, ToolDef
 from bobcat.stores.protocol import DurableStore, VersionConflict
-from bobcat.tools import tool
-from bobcat.tools.decorator import definition_of
-from bobcat.triggers.binding import digest
-from bobcat.triggers.documents import count_trigger, read, update
+from bobcat.text.json_text import format_exception
+from bobcat.threads.opening import checked_id, opened
+from bobcat.tools import ToolSet
+from bobcat.tools.digest import exact_digest
+from bobcat.triggers.agent_tool import proposing_tool
+from bobcat.triggers.binding import digests_of, is_complete, known_digests, own_digests
+from bobcat.triggers.documents import count_trigger, firings, read, update
 from bobcat.triggers.engine import WorkerTriggers
 from bobcat.triggers.model import (
-    FIRING_KIND,
     KIND,
     CatchUp,
     Consent,
@@ -26,104 +32,154 @@ from bobcat.triggers.model import (
     Quotas,
     State,
     Trigger,
-    firing_from_json,
+    events_of,
     trigger_from_json,
 )
+from bobcat.triggers.payload import checked_payload, checked_texts
+from bobcat.triggers.spelling import ANONYMOUS, bad, principal_of
 from bobcat.triggers.times import first_time, schedule_of
-from bobcat.workers.job import plain_payload
+from bobcat.workers.registry import Workers
 
 ACTIVE: tuple[State, ...] = ("active",)
 PAUSED: tuple[State, ...] = ("paused",)
 
+By = Principal | str
+
 
 class Triggers:
-    """Client of the triggers in a store. `app` is needed to confirm: consent is bound to its tools and policy.
+    """Client of the triggers in a store, which may be a `DurableStore`, or a URL or path as `Thread` takes.
 
-    With `self_approval=False` a user cannot confirm a trigger of their own.
+    Consent is bound to the tools and the policy of `app`, the `WorkerTriggers` or `Workers` of the workers, or to
+    `tools` and `policy`. Without them it is bound to those that a worker has recorded for the trigger, or else to those
+    of the first worker that sees it. With `self_approval=False` a user cannot confirm a trigger of their own.
     """
 
     def __init__(
         self,
-        store: DurableStore,
-        app: WorkerTriggers | None = None,
+        store: DurableStore | str | Path,
+        app: WorkerTriggers | Workers | None = None,
         *,
+        tools: ToolSet | None = None,
+        policy: Policy | None = None,
         quotas: Quotas | None = None,
         self_approval: bool = True,
     ) -> None:
-        if not isinstance(store, DurableStore):
-            raise TypeError(f"triggers need a DurableStore, such as SQLiteStore, got {type(store).__name__}")
-        self._store, self._app, self._self_approval = store, app, self_approval
-        self._quotas = quotas or (Quotas() if app is None else app.quotas)
+        engine = app.triggers if isinstance(app, Workers) else app
+        if not isinstance(engine, WorkerTriggers | None) or (app is not None and engine is None):
+            raise TypeError(f"app must be WorkerTriggers, or Workers that have one, got {type(app).__name__}")
+        if (tools is None) != (policy is None) or (tools is not None and engine is not None):
+            raise TypeError("pass the app, or tools and policy together")
+        self._own_store = isinstance(store, str | Path)
+        self._store = opened(store)
+        self._app, self._self_approval = engine, self_approval
+        self._arguments = None if tools is None else {"tools": tools, "policy": policy}
+        self._quotas = quotas or (Quotas() if engine is None else engine.quotas)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close a store that was opened from a URL or path."""
+        if self._own_store:
+            await self._store.aclose()
 
     async def propose(
         self,
         name: str,
         *,
-        by: Principal,
-        at: datetime | None = None,
+        at: datetime | timedelta | str | None = None,
         cron: str | None = None,
-        every: float | timedelta | None = None,
-        when_changed: str | None = None,
+        every: float | timedelta | str | None = None,
+        when_changed: Any = None,  # Any: the name of a probe, or the registered function
         payload: Mapping[str, Any] | None = None,
-        timezone: str = "UTC",
+        by: By = ANONYMOUS,
+        timezone: str | None = None,
         tenant: str = "",
+        thread: str | None = None,
         catch_up: CatchUp = "once",
-        confirmed_by: Principal | None = None,
+        confirmed_by: By | None = None,
         key: str | None = None,
     ) -> str:
         """Propose runs of the app's `name`; return the trigger's id. It fires after `confirm` only.
 
-        `every` is in seconds. With a `key`, a second call has no effect. Raises `TriggerError`: `bad_trigger`, `quota`,
-        `taken`, and those of `confirm` with `confirmed_by`.
+        `at` is a datetime, ISO 8601 text, or the time from now as a timedelta or `5m`; `every` seconds, a timedelta or
+        `5m`. `timezone` is that of `cron` (UTC by default), or of an `at` without an offset. With a `thread`, each
+        firing is a turn of that thread. With a `key`, a second call has no effect. Raises `TriggerError`:
+        `bad_trigger`, `too_large`, `past`, `quota`, `taken`, and those of `confirm` with `confirmed_by`.
         """
-        when, expression, seconds = schedule_of(at, cron, every, when_changed, timezone)
-        if not isinstance(by, Principal) or not isinstance(name, str) or not name or not isinstance(tenant, str):
-            raise TriggerError("bad_trigger", "a trigger needs the name of a run, and the principal who proposes it")
+        checked_texts(name=name, tenant=tenant, key=key)
+        proposer, plain = principal_of(by, "by"), checked_payload(payload)
         if catch_up not in get_args(CatchUp):
-            raise TriggerError("bad_trigger", f"catch_up must be once, skip or all, got `{catch_up!r}`")
-        id = uuid4().hex[:16] if key is None else digest([by.kind, by.id, key])[:16]
+            raise bad(f"catch_up must be once, skip or all, got `{catch_up!r}`")
+        self._check_name(name)
+        if callable(when_changed):
+            when_changed = None if self._app is None else self._app.probe_name(when_changed)
+            if when_changed is None:
+                raise bad("when_changed must be the name of a probe: register the function with `WorkerTriggers.probe`")
+        id = uuid4().hex[:16] if key is None else exact_digest([proposer.kind, proposer.id, key])[:16]
+        known = None if key is None else await self._find(id)
+        now = await self._store.now() if known is None else known.created
+        when, expression, seconds = schedule_of(at, cron, every, when_changed, timezone=timezone, now=now)
         trigger = Trigger(
-            id, name, _payload(payload), when, expression, by, await self._store.now(), seconds, timezone, tenant,
+            id, name, plain, when, expression, proposer, now, seconds, timezone or "UTC", tenant, _thread(thread),
             catch_up,
         )  # fmt: skip
-        if when == "at":
-            first_time(trigger, trigger.created)
-        await count_trigger(self._store, trigger, self._quotas.triggers)
-        try:
-            await self._store.put(KIND, id, trigger.to_json(), expected=0)
-        except VersionConflict:
-            known = await self.get(id)
-            same = (known.name, known.payload, known.when, known.expression, known.tenant)
-            if same != (name, trigger.payload, when, expression, tenant):
-                raise TriggerError("taken", f"the key `{key}` belongs to another trigger, `{id}`") from None
-        if confirmed_by is not None:
+        if known is None:
+            if when == "at":
+                first_time(trigger, now)
+            with suppress(Exception):  # the app may not be able to make this run now: a worker compares again
+                trigger = replace(trigger, digests=await self._digests(trigger))
+            await count_trigger(self._store, trigger, self._quotas.triggers)
+            try:
+                await self._store.put(KIND, id, trigger.changed("proposed", now, proposer).to_json(), expected=0)
+            except VersionConflict:
+                known = await self.get(id)
+        if known is not None and (own_digests(known), known.catch_up) != (own_digests(trigger), catch_up):
+            raise TriggerError("taken", f"the key `{key}` belongs to another trigger, `{id}`")
+        if confirmed_by is not None and (known is None or known.state == "proposed"):
             await self.confirm(id, by=confirmed_by)
         return id
 
-    async def digest(self, id: str) -> str:
-        """The digest that `confirm` binds a consent to, of payload, schedule, tools and policy."""
-        return digest(await self._digests(await self.get(id)))
+    async def digest(self, id: str) -> str | None:
+        """The digest of the payload, schedule, tools and policy of a trigger, as `confirm` compares it.
 
-    async def confirm(self, id: str, *, by: Principal, digest_shown: str | None = None) -> Trigger:
-        """Consent to a trigger. With `digest_shown`, only while it is the present one.
+        None without an app, when no worker has seen the trigger yet. Raises `TriggerError` (`unknown`).
+        """
+        return digest_of(await self._digests(await self.get(id)))
 
-        Raises `TriggerError`: `not_a_user`, `self_approval`, `no_app`, `state`, `past`, `changed`, `quota`.
+    async def digests(self, id: str) -> dict[str, str]:
+        """The digests of the payload, schedule, tools and policy, as far as they are known."""
+        return await self._digests(await self.get(id))
+
+    async def confirm(self, id: str, *, by: By, digest: str | None = None) -> Trigger:
+        """Consent to a trigger. With the `digest` that the user saw, only while it is the present one.
+
+        Raises `TriggerError`: `not_a_user`, `self_approval`, `no_app`, `app_failed`, `state`, `past`, `changed`,
+        `quota`.
         """
         trigger, version = await read(self._store, id)
-        if not isinstance(by, Principal) or by.kind != "user":
+        user = principal_of(by, "by") if isinstance(by, str) else by
+        if not isinstance(user, Principal) or user.kind != "user":
             raise TriggerError("not_a_user", "only a user can consent to a trigger, not an agent or a service")
-        if by.id == trigger.by.id and (trigger.by.kind != "user" or not self._self_approval):
-            raise TriggerError("self_approval", f"`{by.id}` cannot consent to a trigger of their own")
+        if user.id == trigger.by.id and (trigger.by.kind != "user" or not self._self_approval):
+            raise TriggerError("self_approval", f"`{user.id}` cannot consent to a trigger of their own")
         if trigger.state not in ("proposed", "withdrawn"):
             raise TriggerError("state", f"the trigger `{id}` is {trigger.state}: there is nothing to confirm")
         digests = await self._digests(trigger)
-        if digest_shown is not None and digest_shown != digest(digests):
+        if digest is not None and not is_complete(digests):
+            raise TriggerError("no_app", f"no worker has seen the trigger `{id}` yet: its tools and policy are unknown")
+        if digest is not None and digest != digest_of(digests):
             raise TriggerError("changed", f"the trigger `{id}` differs from what was shown: read it again")
         await count_trigger(self._store, trigger, self._quotas.triggers)
         now = await self._store.now()
-        confirmed = replace(
-            trigger, state="active", reason="", error="", consent=Consent(by, now, digests), seen=None,
-            next=first_time(trigger, now),
+        confirmed = trigger.changed(
+            "confirmed", now, user, state="active", reason="", error="", consent=Consent(user, now, digests),
+            digests=digests, seen=None, decided=None, next=first_time(trigger, now),
         )  # fmt: skip
         try:
             await self._store.put(KIND, id, confirmed.to_json(), expected=version)
@@ -131,17 +187,22 @@ class Triggers:
             raise TriggerError("changed", f"the trigger `{id}` changed at this moment: read it again") from None
         return confirmed
 
-    async def change(self, id: str, *, payload: Mapping[str, Any]) -> Trigger:
-        """Replace the payload. A consent is withdrawn."""
-        plain = _payload(payload)
+    async def change(self, id: str, *, payload: Mapping[str, Any], by: By | None = None) -> Trigger:
+        """Replace the payload. A consent is withdrawn. Raises `TriggerError`: `bad_trigger`, `too_large`, `state`."""
+        plain, who, now = checked_payload(payload), _who(by), await self._store.now()
 
         def changed(known: Trigger) -> Trigger:
             if known.state in ("done", "deleted"):
                 raise TriggerError("state", f"the trigger `{id}` is {known.state}")
-            if known.consent is None or known.payload == plain:
-                return replace(known, payload=plain)
+            if known.payload == plain:
+                return known
+            new = known.changed("changed", now, who, payload=plain)
+            if known.consent is None:
+                return new
             reason = "changed since the consent: payload"
-            return replace(known, payload=plain, state="withdrawn", reason=reason, consent=None, next=None)
+            return new.changed(
+                "withdrawn", now, who, state="withdrawn", reason=reason, consent=None, next=None, decided=None
+            )
 
         return await update(self._store, id, changed)
 
@@ -151,6 +212,8 @@ class Triggers:
 
     async def list(self, *, state: State | None = None) -> list[Trigger]:
         """The triggers, without deleted ones unless `state` names them."""
+        if state is not None and state not in get_args(State):
+            raise bad(f"state must be one of {', '.join(get_args(State))}, got `{state!r}`")
         found: list[Trigger] = []
         page = await self._store.scan(KIND)
         while page:
@@ -158,69 +221,103 @@ class Triggers:
             page = await self._store.scan(KIND, after=page[-1].key)
         return [each for each in found if (each.state == state if state else each.state != "deleted")]
 
-    async def pause(self, id: str) -> Trigger:
+    async def pause(self, id: str, *, by: By | None = None) -> Trigger:
         """Queue no further firings until `resume`."""
-        return await self._move(id, ACTIVE, "paused")
+        return await self._move(id, ACTIVE, "paused", by)
 
-    async def resume(self, id: str) -> Trigger:
+    async def resume(self, id: str, *, by: By | None = None) -> Trigger:
         """Continue a paused trigger, from now on."""
-        now = await self._store.now()
+        now, who = await self._store.now(), _who(by)
 
         def resumed(known: Trigger) -> Trigger:
             _require(known, PAUSED)
-            return replace(known, state="active", reason="", next=first_time(known, now))
+            return known.changed("resumed", now, who, state="active", reason="", next=first_time(known, now))
 
         return await update(self._store, id, resumed)
 
-    async def withdraw(self, id: str, *, reason: str = "withdrawn by hand") -> Trigger:
+    async def withdraw(self, id: str, *, by: By | None = None, reason: str = "withdrawn by hand") -> Trigger:
         """Take back the consent: queued firings do not run either."""
-        return await self._move(id, ("proposed", "active", "paused", "done"), "withdrawn", reason)
+        return await self._move(id, ("proposed", "active", "paused", "done"), "withdrawn", by, reason)
 
-    async def delete(self, id: str) -> Trigger:
+    async def delete(self, id: str, *, by: By | None = None) -> Trigger:
         """Delete a trigger: queued firings do not run either. Its history remains."""
-        return await self._move(id, ("proposed", "active", "paused", "withdrawn", "done"), "deleted")
+        return await self._move(id, ("proposed", "active", "paused", "withdrawn", "done"), "deleted", by)
 
     async def history(self, id: str) -> Sequence[Firing]:
         """The times of a trigger that were queued or skipped, oldest first."""
-        prefix, found = f"{(await self.get(id)).id}@", []
-        page = await self._store.scan(FIRING_KIND, after=prefix)
-        while page and page[0].key.startswith(prefix):
-            found += [firing_from_json(entry.body) for entry in page if entry.key.startswith(prefix)]
-            page = await self._store.scan(FIRING_KIND, after=page[-1].key)
-        return found
+        return await firings(self._store, (await self.get(id)).id)
 
-    def tool(self, *, by: Principal, names: Collection[str], name: str = "propose_trigger") -> ToolDef:
-        """A tool with which the agent `by` proposes runs of `names`. What it proposes fires after consent only."""
-        if by.kind != "agent":
+    async def events(self, id: str) -> Sequence[AuditEvent]:
+        """The latest changes of a trigger as audit events, oldest first."""
+        return events_of(await self.get(id))
+
+    def tool(
+        self,
+        *,
+        by: By,
+        names: Collection[str],
+        name: str = "propose_trigger",
+        tenant: str = "",
+        thread: str | None = None,
+    ) -> ToolDef:
+        """A tool with which the agent `by` proposes runs of `names`. What it proposes fires after consent only.
+
+        Firings belong to the `tenant`, and are turns of the `thread`: the agent chooses neither.
+        """
+        agent = principal_of(by, "by")
+        if agent.kind != "agent":
             raise ValueError(
                 "the principal of the tool must be of kind agent: its proposals need the consent of a user"
             )
-        allowed = frozenset(names)
+        probes = None if self._app is None else self._app.probes
+        return proposing_tool(
+            self.propose, by=agent, names=names, probes=probes, name=name, tenant=tenant, thread=_thread(thread) or None
+        )
 
-        @tool(name=name, effect="keyed")
-        async def propose_trigger(run: str, cron: str, payload: dict[str, Any], idempotency_key: str) -> str:
-            """Propose to run something on a cron schedule (UTC). It starts only after a user has consented."""
-            if run not in allowed:
-                raise TriggerError("bad_trigger", f"no trigger may run `{run}`; known: {', '.join(sorted(allowed))}")
-            id = await self.propose(run, cron=cron, payload=payload, by=by, key=idempotency_key)
-            return f"proposed as {id}; it waits for the consent of a user"
+    def _check_name(self, name: str) -> None:
+        if self._app is not None and name not in self._app.workers.makers:
+            raise bad(self._app.workers.missing_kind(name))
 
-        found = definition_of(propose_trigger)
-        assert found is not None
-        return found
+    async def _find(self, id: str) -> Trigger | None:
+        entry = await self._store.get(KIND, id)
+        return None if entry is None else trigger_from_json(entry.body)
 
     async def _digests(self, trigger: Trigger) -> dict[str, str]:
+        """The digests of a trigger. Raises `TriggerError` (`bad_trigger`, `app_failed`). Without an app, those on
+        record, perhaps not all.
+        """
+        if self._arguments is not None:
+            return digests_of(trigger, self._arguments)
         if self._app is None:
-            raise TriggerError("no_app", "consent is bound to tools and policy: pass the WorkerTriggers of the app")
-        return await self._app.digests(trigger)
+            return known_digests(trigger)
+        try:
+            return await self._app.digests(trigger)
+        except JobError as error:
+            raise bad(str(error)) from error
+        except Exception as error:
+            problem = f"the app cannot make the run `{trigger.name}`: {format_exception(error)}"
+            raise TriggerError("app_failed", problem) from error
 
-    async def _move(self, id: str, expected: Collection[State], state: State, reason: str = "") -> Trigger:
+    async def _move(
+        self, id: str, expected: Collection[State], state: State, by: By | None, reason: str = ""
+    ) -> Trigger:
+        now, who = await self._store.now(), _who(by)
+
         def moved(known: Trigger) -> Trigger:
             _require(known, expected)
             consent = known.consent if state == "paused" else None
-            return replace(known, state=state, reason=reason, consent=consent, next=None)
+            return known.changed(state, now, who, state=state, reason=reason, consent=consent, next=None, decided=None)
 
         return await update(self._store, id, moved)
+
+
+def digest_of(digests: Mapping[str, str]) -> str | None:
+    """One digest of all four parts; None where a part is unknown."""
+    return exact_digest(dict(digests)) if is_complete(digests) else None
+
+
+def _who(by: By | None) -> Principal | None:
+    return None if by is None else principal_of(by, "by")
 
 
 def _require(trigger: Trigger, expected: Collection[State]) -> None:
@@ -228,8 +325,8 @@ def _require(trigger: Trigger, expected: Collection[State]) -> None:
         raise TriggerError("state", f"the trigger `{trigger.id}` is {trigger.state}")
 
 
-def _payload(payload: Mapping[str, Any] | None) -> dict[str, Any]:
+def _thread(thread: str | None) -> str:
     try:
-        return plain_payload({} if payload is None else payload)
-    except JobError as error:
-        raise TriggerError("bad_trigger", str(error)) from error
+        return "" if thread is None else checked_id(thread)
+    except (TypeError, ValueError) as error:
+        raise bad(str(error)) from error

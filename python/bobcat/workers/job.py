@@ -43,7 +43,7 @@ class Job:
 
     A higher `priority` goes first. `attempts` counts those that failed or whose worker died, and the one in progress.
     `cancelled` is the reason why the run must not continue. With a `version`, only a worker whose app has this version
-    of the run takes it.
+    of the run takes it. With a `thread`, the run is a turn of that thread.
     """
 
     run_id: str
@@ -56,6 +56,7 @@ class Job:
     error: str | None = None
     cancelled: str | None = None
     version: str | None = None
+    thread: str = ""
 
     @property
     def kind(self) -> str:

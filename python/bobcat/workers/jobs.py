@@ -40,18 +40,21 @@ class Jobs:
         run_at: datetime | None = None,
         tenant: str = "",
         version: str | None = None,
+        thread: str = "",
     ) -> Job:
         """Queue a run, to start at `run_at` or as soon as possible.
 
         With an explicit `run_id`, a second call has no effect. With a `version`, only a worker whose app has this
-        version of the run takes it. Raises `JobError`: `taken` when that id belongs to another job, `bad_job` for an
+        version of the run takes it. With a `thread`, the run is a turn of that thread, sent once; the app must have
+        `WorkerTriggers`. Raises `JobError`: `taken` when that id belongs to another job, `bad_job` for an
         invalid job, such as a payload that is not JSON or a `run_at` without a time zone.
         """
         plain = plain_payload({} if payload is None else payload)
         at = await self._store.now() if run_at is None else utc_time(run_at)
-        for label, text in (("name", name), ("tenant", tenant), ("run id", "-" if run_id is None else run_id)):
-            if not isinstance(text, str) or not (text or label == "tenant"):
-                required = "a string" if label == "tenant" else "a non-empty string"
+        named = "-" if run_id is None else run_id
+        for label, text in (("name", name), ("tenant", tenant), ("run id", named), ("thread", thread)):
+            if not isinstance(text, str) or not (text or label in ("tenant", "thread")):
+                required = "a string" if label in ("tenant", "thread") else "a non-empty string"
                 raise JobError("bad_job", f"the {label} of a job must be {required}, got `{text!r}`")
         if version is not None and (not isinstance(version, str) or not version):
             raise JobError("bad_job", f"the version of a job must be a non-empty string, got `{version!r}`")
@@ -60,12 +63,14 @@ class Jobs:
                 "bad_job",
                 f"a priority must be an integer between -{MAX_PRIORITY} and {MAX_PRIORITY}, got `{priority!r}`",
             )
-        job = Job(uuid4().hex if run_id is None else run_id, name, plain, at, priority, tenant, version=version)
+        job = Job(
+            uuid4().hex if run_id is None else run_id, name, plain, at, priority, tenant, version=version, thread=thread
+        )
         try:
             await self._store.put(KIND, job.run_id, job.to_json(), expected=0)
         except VersionConflict:
             known = await self.get(job.run_id)
-            if (known.kind, known.payload, known.tenant) != (job.kind, job.payload, tenant):
+            if (known.kind, known.payload, known.tenant, known.thread) != (job.kind, job.payload, tenant, thread):
                 raise JobError("taken", f"the run id `{job.run_id}` belongs to another job, `{known.kind}`") from None
             job = known
         if await self._store.run(job.run_id) is None:  # else it was queued, and may have progressed since

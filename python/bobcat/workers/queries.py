@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from bobcat.errors import JobError
+from bobcat.approvals import Approvals
+from bobcat.errors import ApprovalError, JobError
 from bobcat.stores.protocol import DurableStore, RunStatus, RunSummary
 from bobcat.workers.job import kind_of
 from bobcat.workers.jobs import Jobs
@@ -37,6 +39,16 @@ async def due_runs(store: DurableStore, jobs: Jobs, now: datetime, kinds: Contai
         if at <= now and (kind in kinds or not kind):  # the worker reports one without a name as damaged
             found.append((-priority, at, run.run_id))
     return sorted(found)
+
+
+async def answered(store: DurableStore, approvals: Iterable[str]) -> bool:
+    """Return true if one of these approvals has been decided."""
+    inbox = Approvals(store)
+    for id in approvals:
+        with suppress(ApprovalError):  # not in this store: its owner resumes the run
+            if (await inbox.show(id)).status != "pending":
+                return True
+    return False
 
 
 async def _rank(jobs: Jobs, run: RunSummary) -> tuple[str, int, datetime]:

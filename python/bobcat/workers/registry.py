@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import Any, Protocol, TypeVar
 
+from bobcat.aio.cancel import CancelToken
 from bobcat.errors import JobError
+from bobcat.model.run import RunResult
 from bobcat.stores.protocol import DurableStore
+from bobcat.workers.cron import parse_cron
 from bobcat.workers.job import Job, kind_of
 from bobcat.workers.jobs import Jobs
-from bobcat.workers.schedules import Schedule, check_cron
+from bobcat.workers.schedules import Schedule
 
 # Any: the keyword arguments of `run_agent`
 Maker = Callable[[Job], Awaitable[Mapping[str, Any]] | Mapping[str, Any]]
@@ -25,14 +28,29 @@ FIRING = "trigger:"
 """Prefix of the run ids that a trigger's firings have."""
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a job: the `arguments` of `run_agent` that the app made for it, and what the worker supplies."""
+
+    store: DurableStore
+    job: Job
+    arguments: Mapping[str, Any]
+    owner: str
+    lease_seconds: float
+    cancel: CancelToken
+
+
 class TriggerEngine(Protocol):
-    """Queues the firings of triggers, and checks the consent to each of them when a worker begins it."""
+    """Queues the firings of triggers, checks the consent to each of them, and executes those that are turns."""
 
     async def queue_due(self, store: DurableStore, jobs: Jobs) -> None:
         """Queue the firings of due triggers. A failing trigger does not block the others."""
 
-    async def check(self, store: DurableStore, job: Job, arguments: Mapping[str, Any]) -> None:
+    async def check(self, attempt: Attempt) -> None:
         """Check a firing against its consent. Raises `JobError` for one that must not run."""
+
+    async def run_turn(self, attempt: Attempt) -> RunResult:
+        """Send the job's task to its thread, once, and execute the turn. Raises `JobError` for one that failed."""
 
 
 @dataclass(slots=True)
@@ -54,13 +72,19 @@ class Workers:
     schedules: list[Schedule] = field(default_factory=list)
     triggers: TriggerEngine | None = None
 
-    async def check(self, store: DurableStore, job: Job, arguments: Mapping[str, Any]) -> None:
+    async def check(self, attempt: Attempt) -> None:
         """Check the consent to a trigger's firing. Raises `JobError`; other runs need none."""
-        if not job.run_id.startswith(FIRING):
+        if not attempt.job.run_id.startswith(FIRING):
             return
         if self.triggers is None:
             raise JobError("no_consent", "this app has no triggers: it cannot check the consent to a firing")
-        await self.triggers.check(store, job, arguments)
+        await self.triggers.check(attempt)
+
+    async def run_turn(self, attempt: Attempt) -> RunResult:
+        """Execute a job that is a turn of a thread. Raises `JobError`."""
+        if self.triggers is None:
+            raise JobError("not_a_run", "a run in a thread needs `WorkerTriggers(workers)` in the app")
+        return await self.triggers.run_turn(attempt)
 
     def run(
         self,
@@ -76,8 +100,8 @@ class Workers:
         """Register a factory of the runs called `name`: a function from a `Job` to arguments of `run_agent`.
 
         It is called for every attempt; `agent`, `task`, `tools` and `policy` are required, `store`, `run_id` and the
-        lease are supplied by the worker, and `on_approval` defaults to `durable_approvals(store)`. With `cron` the run
-        is also queued on that schedule, once for each time whatever the number of workers.
+        lease are supplied by the worker, `on_approval` defaults to `durable_approvals(store)`, and `tenant` to that of
+        the job. With `cron` the run is also queued on that schedule, once for each time whatever the number of workers.
 
         A worker takes only runs that its app supports. With `version`, these are the jobs that were queued for this
         version; one function may be registered for several, and without a version too.
@@ -90,7 +114,7 @@ class Workers:
         if kind in self.makers:
             raise ValueError(f"two runs are named `{kind}`")
         if cron is not None:
-            check_cron(cron, timezone)
+            parse_cron(cron, timezone)
             self.schedules.append(Schedule(name, cron, payload or {}, timezone, tenant, priority, version))
 
         def register(maker: M) -> M:

@@ -16,8 +16,8 @@ from uuid import uuid4
 
 from bobcat.aio.cancel import CancelToken
 from bobcat.aio.tasks import FAULTS, cancel_and_wait, raise_if_cancelled
-from bobcat.approvals import Approvals, durable_approvals
-from bobcat.errors import ApprovalError, JobError
+from bobcat.approvals import durable_approvals
+from bobcat.errors import JobError
 from bobcat.logs import logger, traceback_of
 from bobcat.model.run import RunErrorCode, RunResult
 from bobcat.runtime.loop import run_agent
@@ -35,8 +35,8 @@ from bobcat.workers import tenant_slots
 from bobcat.workers.dispatch import Delivery, RunQueue
 from bobcat.workers.job import KIND, Job, job_from_json, journal_detail, set_run_status
 from bobcat.workers.jobs import Jobs
-from bobcat.workers.queries import due_runs, list_runs
-from bobcat.workers.registry import Workers
+from bobcat.workers.queries import answered, due_runs, list_runs
+from bobcat.workers.registry import Attempt, Workers
 from bobcat.workers.schedules import queue_due
 
 log = logger("workers")
@@ -49,6 +49,8 @@ EXPIRY_SECONDS = 10.0
 """Interval between checks of suspended runs for expired approvals."""
 ENDING_SECONDS = 10.0
 """Time limit for a worker to record the end of a run without a holder."""
+THREAD_SECONDS = 2.0
+"""Delay of a turn whose thread has another turn in progress."""
 FULL_SECONDS = 1.0
 """Delay of a run whose tenant is at its limit."""
 
@@ -222,16 +224,23 @@ class Runner:
         log.info("run %s: %s begins, attempt %d", job.run_id, job.name, job.attempts, extra=fields)
         try:
             arguments = await self.workers.make(job)
-            await self.workers.check(self.store, job, arguments)
-            agent, task = arguments.pop("agent"), arguments.pop("task")
+            attempt = Attempt(self.store, job, arguments, f"{self.owner}:{uuid4().hex[:8]}", self.lease_seconds, token)
             arguments.setdefault("on_approval", durable_approvals(self.store))
+            if job.tenant:
+                arguments.setdefault("tenant", job.tenant)
+            await self.workers.check(attempt)
+            if job.thread:
+                async with self._watching(job, token):
+                    result = await self.workers.run_turn(attempt)
+                return await self._settle(job, result)
+            agent, task = arguments.pop("agent"), arguments.pop("task")
             async with self._watching(job, token):
                 result = await run_agent(
                     agent,
                     task,
                     store=self.store,
                     run_id=job.run_id,
-                    owner=f"{self.owner}:{uuid4().hex[:8]}",
+                    owner=attempt.owner,
                     lease_seconds=self.lease_seconds,
                     cancel=token,
                     **arguments,
@@ -255,10 +264,11 @@ class Runner:
                 begun = result.code != "busy"
                 if not begun:
                     await self._uncount(job)
-                return Delivery("busy", now + timedelta(seconds=self.lease_seconds), result.error, begun=begun)
+                seconds = THREAD_SECONDS if job.thread else self.lease_seconds
+                return Delivery("busy", now + timedelta(seconds=seconds), result.error, begun=begun)
             case "suspended":
                 await self._uncount(job)
-                if await self._answered(result.approvals):  # between the run's end and this line
+                if await answered(self.store, result.approvals):  # between the run's end and this line
                     with suppress(StatusConflict):  # another process has resumed it
                         await set_run_status(self.store, job.run_id, "queued", expected=SUSPENDED, **job.detail())
                     return Delivery("queued", now)
@@ -289,15 +299,6 @@ class Runner:
         except StatusConflict as conflict:  # it was cancelled, or resumed, at this moment
             return Delivery(conflict.status, error=error)
         return Delivery(status, again, error)
-
-    async def _answered(self, approvals: tuple[str, ...]) -> bool:
-        """Return true if an approval that a run waits for has been decided."""
-        inbox = Approvals(self.store)
-        for id in approvals:
-            with suppress(ApprovalError):  # not in this store: its owner resumes the run
-                if (await inbox.show(id)).status != "pending":
-                    return True
-        return False
 
     async def sweep(self) -> list[str]:
         """Poll for work that no event announces: due schedules, expired approvals, dead workers.
@@ -336,7 +337,7 @@ class Runner:
 
     async def _wake(self, run: RunSummary) -> None:
         ids: Any = run.detail.get("approvals", ())  # Any: JSON that another program may have written
-        if await self._answered(tuple(map(str, ids))):
+        if await answered(self.store, map(str, ids)):
             with suppress(JobError):  # a run that was never queued is resumed by its own program
                 job = await self.jobs.get(run.run_id)
                 with suppress(StatusConflict):  # another process has resumed it

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bobcat.errors import JobError
 from bobcat.logs import logger
 from bobcat.stores.protocol import DurableStore, Entry, RestorableStore, VersionConflict
 from bobcat.text.json_text import format_exception
+from bobcat.workers.cron import parse_cron
 from bobcat.workers.job import Job
 from bobcat.workers.jobs import Jobs
 
@@ -38,28 +38,9 @@ class Schedule:
     version: str | None = None
 
 
-def check_cron(cron: str, timezone: str) -> None:
-    """Reject an invalid schedule. Raises `ValueError`, and `JobError` when croniter is not installed."""
-    try:
-        from croniter import croniter
-    except ImportError as error:
-        raise JobError("missing_extra", "a cron schedule needs `pip install 'bobcat[workers]'`") from error
-    if len(cron.split()) != 5 or not croniter.is_valid(cron):
-        raise ValueError(f"`{cron}` is not a schedule: write the five fields minute, hour, day, month, weekday")
-    try:
-        ZoneInfo(timezone)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"`{timezone}` is not a time zone: write one such as `Europe/Berlin`") from error
-
-
 def following(schedule: Schedule, moment: datetime) -> datetime:
     """The first time of a schedule after `moment`."""
-    from croniter import croniter
-
-    local = moment.astimezone(ZoneInfo(schedule.timezone))
-    found = croniter(schedule.cron, local).get_next(datetime)
-    assert isinstance(found, datetime)
-    return found.astimezone(UTC)
+    return parse_cron(schedule.cron, schedule.timezone).after(moment)
 
 
 async def queue_due(store: DurableStore, jobs: Jobs, schedules: list[Schedule]) -> list[Job]:
