@@ -119,17 +119,18 @@ class DecisionLog:
 
     def records(
         self, status: str | Collection[str] | None = None, tool: str | Collection[str] | None = None,
-        principal: str | None = None, since: datetime | None = None, limit: int | None = None,
+        principal: str | None = None, since: datetime | None = None, limit: int | None = None, *,
+        diverged: bool = False,
     ) -> list[LogRecord]:  # fmt: skip
         """The records that meet every condition, in order of their first entry; with `limit`, those that changed last.
 
         Several statuses or tools mean any of them. `principal` is an id or `kind:id`; `since` is compared with the
-        time of a record's last entry.
+        time of a record's last entry. `diverged`: a candidate policy would have decided otherwise.
         """
         statuses, tools, after = _names(status), _names(tool), None if since is None else aware(since)
 
         def matches(record: LogRecord) -> bool:
-            return record.matches(statuses, tools, principal, after)
+            return record.matches(statuses, tools, principal, after, diverged=diverged)
 
         return all_records(self.medium, matches) if limit is None else newest_records(self.medium, matches, limit)
 

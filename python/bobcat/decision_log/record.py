@@ -75,13 +75,14 @@ class LogRecord:
 
     def matches(
         self, statuses: Collection[str] | None, tools: Collection[str] | None, principal: str | None,
-        since: datetime | None,
+        since: datetime | None, *, diverged: bool = False,
     ) -> bool:  # fmt: skip
         """Return true if the record meets every given condition. `principal` is an id, or `kind:id`."""
         return (
             (statuses is None or self.status in statuses)
             and (tools is None or self.tool in tools)
             and (since is None or self.updated >= since)
+            and (not diverged or bool(self.body.get("diverged")))
             and (principal is None or principal in self._principal_names())
         )
 
