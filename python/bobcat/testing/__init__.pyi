@@ -4,3 +4,5 @@ from bobcat.testing.contract import ContractReport as ContractReport
 from bobcat.testing.contract import StoreContractError as StoreContractError
 from bobcat.testing.contract import Violation as Violation
 from bobcat.testing.contract import run_store_contract as run_store_contract
+from bobcat.testing.decided import Decided as Decided
+from bobcat.testing.decided import decide as decide

@@ -1,4 +1,4 @@
-"""Tests of policy.yaml. Run `python test_policy.py` or pytest; add a line for every rule you add.
+"""Tests of policy.yaml in Python. Run `python test_policy.py` or pytest; policy.policytest.yaml has more of them.
 
 Calls are evaluated as in a run: with the declarations and the argument checks of policy_tools.py.
 """

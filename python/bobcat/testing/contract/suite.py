@@ -7,7 +7,13 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeAlias
 
-from bobcat.testing.contract import crash_clauses, document_clauses, journal_clauses, lease_clauses
+from bobcat.testing.contract import (
+    crash_clauses,
+    document_clauses,
+    erase_clauses,
+    journal_clauses,
+    lease_clauses,
+)
 from bobcat.testing.contract.report import ContractReport, StoreContractError, Violation
 from bobcat.testing.contract.subject import Crash, Make, NotApplicable, StoreUnderTest, Violated
 from bobcat.text.json_text import format_exception
@@ -16,7 +22,7 @@ Clause: TypeAlias = Callable[[StoreUnderTest], Awaitable[None]]
 
 CLAUSES: tuple[Clause, ...] = tuple(
     clause
-    for module in (journal_clauses, lease_clauses, document_clauses, crash_clauses)
+    for module in (journal_clauses, lease_clauses, document_clauses, erase_clauses, crash_clauses)
     for name, clause in vars(module).items()
     if getattr(clause, "__module__", "") == module.__name__ and not name.startswith("_")
 )
