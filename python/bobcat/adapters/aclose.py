@@ -64,8 +64,7 @@ class ClientAgent(Closing):
     ) -> None:
         self._request: dict[str, Any] = options(extra, reserved, **sampling)
         self._owns_client = client is None
-        self._own = make() if client is None else client
-        self._client = with_limits(self._own, timeout=timeout, retries=retries)
+        self._client = with_limits(make() if client is None else client, timeout=timeout, retries=retries)
         self._names = ToolNameMapping(tools.tools)
 
     @property
@@ -82,7 +81,7 @@ class ClientAgent(Closing):
     async def aclose(self) -> None:
         """Close the client, if it is the agent's own."""
         if self._owns_client:
-            await aclose(self._own)
+            await aclose(self._client)
 
 
 def sdk(package: str, user: str) -> Any:  # Any: a module

@@ -19,12 +19,14 @@ class ChatQuirks:
 
     `token_limit` is its parameter for the longest reply. `stream_usage` is false for a server that refuses
     `stream_options`. `returned` names the fields of a reply with calls that it must get back unchanged, such as
-    DeepSeek's `reasoning_content`.
+    DeepSeek's `reasoning_content`. `reasoning_apart` is true for a server that counts the tokens of thinking beside
+    `completion_tokens`, and not among them.
     """
 
     token_limit: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
     stream_usage: bool = True
     returned: tuple[str, ...] = ()
+    reasoning_apart: bool = False
 
 
 OWN_QUIRKS = ChatQuirks()

@@ -54,7 +54,8 @@ class OpenAIResponsesAgent(ClientAgent):
     Text, reasoning and calls of a reply keep their order and go back as they came. A reply that was cut off fails the
     run when it is an answer, and costs the run only the unfinished call when it is not; a refusal fails it, and so does
     a tool that the API ran by itself. `cache_key` goes out as `prompt_cache_key`. `extra` has other parameters of the
-    API by name, such as `reasoning`. Raises `ValueError` when it names one that the adapter sets.
+    API by name, such as `reasoning`. Raises `ValueError` when it names one that the adapter sets, and `TypeError` for
+    `stop`, which this API does not have.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class OpenAIResponsesAgent(ClientAgent):
         max_tokens: int | None = None,
         temperature: float | None = None,
         top_p: float | None = None,
+        stop: Sequence[str] | None = None,
         cache_key: str | None = None,
         timeout: float | None = None,
         retries: int | None = None,
@@ -78,6 +80,8 @@ class OpenAIResponsesAgent(ClientAgent):
     ) -> None:
         if client is not None and (base_url is not None or api_key is not None):
             raise ValueError("OpenAIResponsesAgent: pass either `client` or `base_url`/`api_key`, not both")
+        if stop is not None:
+            raise TypeError("the Responses API has no stop sequences; OpenAIAgent(stop=...) has, for Chat Completions")
         super().__init__(
             tools, lambda: _client(base_url, api_key), client, _RESERVED, extra,
             timeout=timeout, retries=retries, temperature=temperature, top_p=top_p,

@@ -139,7 +139,7 @@ class OpenAIAgent(ClientAgent):
 
     # Any: the response is the SDK's, of any release.
     def _read(self, response: Any) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
-        usage = _usage(response, self._request["model"])
+        usage = _usage(response, self._request["model"], self._quirks)
         if not response.choices:
             return FinalAnswer("(no choices returned)", usage)
         choice = response.choices[0]
@@ -185,14 +185,25 @@ def _called(call: Any) -> tuple[str, dict[str, Any], str | None]:
     return getattr(custom, "name", ""), sent, f"a tool call of type `{call.type}` was not offered"
 
 
-def _usage(response: Any, model: str) -> Usage | None:
+def _usage(response: Any, model: str, quirks: ChatQuirks) -> Usage | None:
     reported = getattr(response, "usage", None)
     if reported is None:
         return None
     details = getattr(reported, "prompt_tokens_details", None)
     read, written = counts(details, "cached_tokens", "cache_write_tokens")
     total, output = counts(reported, "prompt_tokens", "completion_tokens")
+    if quirks.reasoning_apart and output is not None:
+        output += _reasoning_apart(reported, (total or 0) + output)
     return Usage(without_cached(total, read, written), output, read, written, model)
+
+
+def _reasoning_apart(reported: Any, counted: int) -> int:
+    """The tokens of thinking beside the `counted` ones of prompt and reply; none where the total says that they are
+    among these.
+    """
+    (thought,) = counts(getattr(reported, "completion_tokens_details", None), "reasoning_tokens")
+    (total,) = counts(reported, "total_tokens")
+    return 0 if total == counted else thought or 0
 
 
 def _to_messages(

@@ -23,6 +23,7 @@ NO_KEY = "not-needed"
 """The key that the SDK gets for a server without keys: it refuses an empty one."""
 
 _PLAIN = ChatQuirks(token_limit="max_tokens")
+_NEWER = ChatQuirks(token_limit="max_completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +39,21 @@ class Provider:
 
 _TABLE = (
     Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", quirks=OWN_QUIRKS),
-    Provider("grok", "https://api.x.ai/v1", "XAI_API_KEY"),
+    Provider(
+        "grok", "https://api.x.ai/v1", "XAI_API_KEY",
+        quirks=ChatQuirks(token_limit="max_completion_tokens", reasoning_apart=True),
+    ),
     Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     Provider(
         "deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY",
         quirks=ChatQuirks(token_limit="max_tokens", returned=("reasoning_content",)),
     ),
-    Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", quirks=_NEWER),
     Provider(
         "openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY",
         quirks=ChatQuirks(token_limit="max_tokens", returned=("reasoning_details",)),
     ),
-    Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    Provider("together", "https://api.together.ai/v1", "TOGETHER_API_KEY"),
     Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
     Provider("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
     Provider("ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", key_optional=True),

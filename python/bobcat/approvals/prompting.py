@@ -60,6 +60,7 @@ class Question:
             if len(shown) < len(request.args):
                 lines.append(f"    ... [{len(request.args) - len(shown):,} more arguments]")
         lines.append(f"  reason: {safe_text(decision.reason, limit=limit)}")
+        lines += [f"  note:   {safe_text(note, limit=limit)}" for note in self._req.notes]
         if decision.approvals_needed != 1:
             given = f", granted by {safe_names(self._req.granted_by)}" if self._req.granted_by else ""
             lines.append(f"  needs:  {decision.approvals_needed} approvals{given}")

@@ -83,6 +83,8 @@ class Approval:
     uncertain: bool = False
     notify_error: str = ""
     fingerprint: str = ""
+    notes: tuple[str, ...] = ()
+    """Lines for people: where the arguments came from, and what the run has done before."""
 
     @property
     def granted_by(self) -> tuple[str, ...]:
@@ -98,7 +100,7 @@ class Approval:
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """The approval as plain JSON data; points in time as ISO 8601."""
         data = {APPROVAL_NOTIFIED if name == "notified" else name: it for name, it in fields_to_json(self).items()}
-        return {name: it for name, it in data.items() if it or name not in ("definition", "fingerprint")}
+        return {name: it for name, it in data.items() if it or name not in ("definition", "fingerprint", "notes")}
 
 
 def approval_at(entry: Entry) -> Approval:
@@ -168,7 +170,8 @@ def fingerprint(approval: Approval) -> str:
     The id stands for the fields that it is computed from.
     """
     moments = [None if at is None else at.astimezone(UTC).isoformat() for at in (approval.created, approval.expires)]
-    return sha256(b"bobcat/asked/v1\0" + canonical([_id(approval), approval.reason, *moments])).hexdigest()
+    notes = [approval.notes] if approval.notes else []
+    return sha256(b"bobcat/asked/v1\0" + canonical([_id(approval), approval.reason, *moments, *notes])).hexdigest()
 
 
 def _digest(approval: Approval, args: Mapping[str, Any]) -> str:
@@ -238,6 +241,7 @@ def question(req: ApprovalRequest, created: datetime, expires: datetime | None) 
         expires=expires,
         definition=req.definition,
         uncertain=req.uncertain,
+        notes=req.notes,
     )
     return replace(asked, id=_id(asked), fingerprint=fingerprint(asked))
 

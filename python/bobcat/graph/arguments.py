@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bobcat.bundle import Policy
 from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, GraphNode, NodeOutcome
 from bobcat.runtime.arguments import check_actors
-from bobcat.runtime.budget import check_budget
+from bobcat.runtime.budget import check_budget, cost_cap
 from bobcat.text.json_text import safe_str
 from bobcat.tools.toolset import ToolSet
 
@@ -57,3 +57,8 @@ def check_node(name: object, node: object) -> None:
     if not isinstance(node.policy, Policy):
         raise TypeError(f"the policy of node {name!r} must be a Policy, got {type(node.policy).__name__}")
     check_budget(node.budget)
+    if cost_cap(node.budget) is not None:
+        raise ValueError(
+            f"the budget of node {name!r} has a cost, but a graph pays from one account; give the ledger a "
+            'Cap("run", usd=...)'
+        )

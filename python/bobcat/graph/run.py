@@ -87,6 +87,8 @@ async def run_graph(
     durable: Durable | None = None,
     ledger: Ledger | LedgerAccount | None = None,
     on_delta: OnNodeDelta | None = None,
+    session: str | None = None,
+    tenant: str | None = None,
 ) -> GraphResult:
     """Run `nodes` on `task`, from `start` on; after each, `router` selects the next one.
 
@@ -119,6 +121,8 @@ async def run_graph(
         store=journal["store"],
         executor=executor,
         cancel=cancel,
+        session=session,
+        tenant=tenant,
     )
     return await GraphRun(
         DEFAULTS,
@@ -137,6 +141,8 @@ async def run_graph(
         extra=extra,
         ledger=ledger,
         on_delta=on_delta,
+        session=session,
+        tenant=tenant,
         **{**journal, "owner": journal["owner"] or default_owner()},
     ).run()
 
@@ -361,6 +367,7 @@ class GraphRun:
             store=self.store,
             run_id=child,
             cancel=self.cancel,
+            **({} if self.compat.plain else {"user_task": self.task}),
             **self._named(name),
             **self.paid,
             **({} if self.on_delta is None else {"on_delta": partial(self.on_delta, name)}),

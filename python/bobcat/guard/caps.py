@@ -16,8 +16,8 @@ class Caps:
 
     def __init__(self, budget: Budget) -> None:
         check_budget(budget)
-        if any(cap is not None for cap in (budget.input_tokens, budget.output_tokens, budget.tokens)):
-            raise ValueError("a guard sees no model: its budget cannot have token caps")
+        if any(cap is not None for cap in (budget.input_tokens, budget.output_tokens, budget.tokens, budget.cost)):
+            raise ValueError("a guard sees no model: its budget cannot cap tokens or cost")
         self._budget = budget
         self._began = time.monotonic()
         self._count = 0

@@ -38,10 +38,14 @@ from bobcat.journal.index import JournalIndex, index_journal
 from bobcat.model.decision import Principal
 from bobcat.model.run import Budget, ToolCall, ToolDef
 from bobcat.runtime.arguments import check_actors, check_surroundings
+from bobcat.runtime.candidate import Candidate
 from bobcat.runtime.compat import DEFAULTS
 from bobcat.runtime.extra import Extra
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS
 from bobcat.runtime.options import Options, checked
+from bobcat.runtime.scopes import Scopes
+from bobcat.runtime.session_memory import SessionMemory
+from bobcat.runtime.shared_memory import SharedMemory
 from bobcat.sinks import AnySink
 from bobcat.stores import MemoryStore
 from bobcat.stores.protocol import DurableStore
@@ -71,6 +75,14 @@ class Guard:
     `step_timeout_seconds` for each submission, `max_repeated_calls` in a row. `redact` names paths such as `args.card`
     whose values the log keeps as keyed digests; `redact_key` is the key, by default that of the file beside the log.
 
+    `task` are the user's own words, which rules read as `context.task`. A policy with rules that remember
+    (`docs/reference/memory.md`) remembers the submissions of one `session`: by default of this guard alone; guards with
+    the same session, store, policy and task remember together, in any number of processes and over restarts. Rules that
+    count over a `session` or a `tenant` read the one given here, or else the text of this name in `extra`.
+
+    `candidate` is a policy that decides each submission beside `policy`, without an effect: where its decision differs,
+    the log has `diverged`, and the sinks get `policy.diverged`. It cannot have rules that remember.
+
     Every method that is async has a twin with `_sync` for synchronous callers, which is safe in any thread but that of
     the event loop which uses the guard. `with` and `async with` close the guard; a store that was given as an object
     stays open.
@@ -99,6 +111,10 @@ class Guard:
         lease_seconds: float = DEFAULT_LEASE_SECONDS,
         redact: Sequence[str] = (),
         redact_key: bytes | None = None,
+        task: str | None = None,
+        session: str | None = None,
+        tenant: str | None = None,
+        candidate: Policy | None = None,
     ) -> None:
         if isinstance(redact, str):
             raise TypeError(f"redact must be a sequence of paths, got the string {redact!r}; write [{redact!r}]")
@@ -126,8 +142,18 @@ class Guard:
             store=self._store,
             run_id="guard",
             lease_seconds=lease_seconds,
+            user_task=task,
+            task_is_users=False,
+            candidate=None if candidate is None else Candidate(candidate, task),
         )
         checked(self._options, DEFAULTS)
+        for name, text in (("task", task), ("session", session), ("tenant", tenant)):
+            if text is not None and (not isinstance(text, str) or not text):
+                raise TypeError(f"{name} must be a non-empty string, got {text!r}")
+        self._memory: SessionMemory | None = None
+        if policy.remembers:
+            self._memory = SessionMemory(policy, self._store, session or f"guard-{uuid4().hex}", task)
+            self._scopes = Scopes(policy, None if store is None else self._store, session=session, tenant=tenant)
         self._own_log = not isinstance(log, DecisionLog)
         self._log = log if isinstance(log, DecisionLog) or log is None else open_log(log)
         self._redaction = self._redaction_of(log, tuple(redact), redact_key)
@@ -197,7 +223,8 @@ class Guard:
         """
         self._check_call(tool, None)
         options = self._for_call(self._replaced(principal, environment, extra), tool, run)
-        return await self._here(decide(ToolCall(tool, args), _with(options, store=None, run_id=None)))
+        memory = self._submission_memory(uuid4().hex)
+        return await self._here(decide(ToolCall(tool, args), _with(options, store=None, run_id=None, memory=memory)))
 
     def check_sync(self, tool: str, args: Args, **options: Any) -> Outcome:  # Any: the keywords of `check`
         """`check` for synchronous callers."""
@@ -332,10 +359,14 @@ class Guard:
 
     async def _driven(self, call: ToolCall, record_id: str, options: Options, recorder: Recorder) -> Outcome:
         budget = Budget(duration_seconds=self._caps.seconds(), steps=2)  # the call, and the answer with its outcome
-        outcome = await submit(call, record_id, _with(options, budget=budget, run_id=record_id), recorder)
+        options = _with(options, budget=budget, run_id=record_id, memory=self._submission_memory(record_id))
+        outcome = await submit(call, record_id, options, recorder)
         if self._temporary and not _KEYED.fullmatch(record_id) and outcome.status not in ("waiting", "uncertain"):
             self._forget(record_id)
         return outcome
+
+    def _submission_memory(self, record_id: str) -> SharedMemory | None:
+        return None if self._memory is None else SharedMemory(self._memory, self._scopes, record_id)
 
     async def _recorded(self, outcome: Outcome, about: dict[str, Any]) -> Outcome:
         """Record the outcome of a call that is not driven."""

@@ -48,18 +48,22 @@ class Recorder:
         """True until the entry that the submission continues is written: before the first other entry."""
         self._overtaken = overtaken
         """Returns true if another process may have continued the submission."""
+        self.diverged: Sequence[Body] = ()
+        """The divergences of a candidate policy so far."""
+        self._shown = 0
+        """The number of divergences that the log has."""
         self._written: str | None = None
         """The decision that the log has."""
 
     async def decision(self, request: ActionRequest, decision: Decision) -> str | None:
         """Record a decision, once. Returns the problem of a log that cannot be written."""
-        body = {**self._about, "args": request.args, **_decided(decision)}
+        body = {**self._about, "args": request.args, **_decided(decision), **self._divergences()}
         text = json_text(body)
         if self._log is None or text == self._written:
             return None
         problem = await self._append("decision", body)
         if problem is None:
-            self._written = text
+            self._written, self._shown = text, len(self.diverged)
         return problem
 
     async def outcome(self, outcome: Outcome, *, final: bool = True) -> str | None:
@@ -94,7 +98,10 @@ class Recorder:
         if self._written is None:
             decided = {name: data[name] for name in ("verdict", "reason", "matched_rules")}
             body = {**self._about, "args": data["args"], **decided, **body}
-        return body
+        return {**body, **(self._divergences() if len(self.diverged) > self._shown else {})}
+
+    def _divergences(self) -> dict[str, Any]:
+        return {"diverged": [dict(each) for each in self.diverged]} if self.diverged else {}
 
     def _redacted_requests(self, opened: dict[str, Any]) -> dict[str, Any]:
         """The facts, with redacted arguments of the further requests that the action made."""

@@ -12,16 +12,18 @@ import msgspec
 
 from bobcat.guard.outcome import Outcome, Status, outcome_from_json
 from bobcat.guard.recorder import Recorder
-from bobcat.model.decision import Verdict
+from bobcat.model.decision import ActionRequest, Verdict
 from bobcat.model.frozen import FrozenDict
 from bobcat.model.run import ActionResult, FinalAnswer, Message, RunResult, ToolCall, UncertainResult
 from bobcat.runtime.audit import UNKNOWN_TOOL
-from bobcat.runtime.commands import AskApproval, Event, Execute, Interrupted
+from bobcat.runtime.commands import AskApproval, Decided, Event, Execute, Interrupted
 from bobcat.runtime.compat import DEFAULTS
 from bobcat.runtime.driver import RunDriver
 from bobcat.runtime.loop import run_with
 from bobcat.runtime.machine import Machine
 from bobcat.runtime.options import Options
+from bobcat.runtime.shared_decision import decide_shared
+from bobcat.runtime.shared_memory import SharedMemory
 from bobcat.runtime.state import RunState, StepOutcome
 from bobcat.text.json_text import json_text
 
@@ -63,7 +65,7 @@ async def decide(call: ToolCall, options: Options) -> Outcome:
     """Drive the run of one call up to its effect, without a journal. Returns the outcome that the decision permits."""
     submission = _Submission(call, "", Recorder(None, "", {}, None))
     driver_type = partial(_DecidingDriver, submission)
-    options = msgspec.structs.replace(options, sinks=())
+    options = msgspec.structs.replace(options, sinks=(), candidate=None)
     result = await run_with(DEFAULTS, submission, "", options, use_fast_path=False, driver_type=driver_type)
     if submission.run is None or submission.run.last is not None or submission.run.decided is None:
         return submission.outcome_of(result)
@@ -205,6 +207,7 @@ class _OneCallDriver(RunDriver):
 
     async def _drive(self, machine: Machine) -> RunResult:
         self._submission.run = machine.run
+        self._submission.recorder.diverged = machine.run.diverged
         return await super()._drive(machine)
 
 
@@ -214,6 +217,9 @@ class _DecidingDriver(_OneCallDriver):
     def log_end(self, result: RunResult) -> None:
         """Log nothing: a decision alone is no run."""
 
+    async def _decide_shared(self, request: ActionRequest, memory: SharedMemory) -> Decided:
+        return await decide_shared(memory, request, self._decide, reserves=False)
+
     async def _ask_approval(self, command: AskApproval) -> Event:
         return Interrupted(cancelled="decided", started=False)
 
@@ -221,7 +227,7 @@ class _DecidingDriver(_OneCallDriver):
         return Interrupted(cancelled="decided", started=False)
 
 
-_GROUPED = frozenset(("run.started", "model.output"))
+_GROUPED = frozenset(("run.started", "model.output", "step.shared"))
 """Records on which nothing depends before the next one: the proposal, and the answer with the outcome."""
 
 

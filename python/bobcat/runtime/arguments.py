@@ -33,11 +33,16 @@ FACTORIES = {
 
 def check_surroundings(
     *, sinks: object, principal: object, environment: object, store: object, executor: object, cancel: object,
-    compressor: object = None,
+    compressor: object = None, user_task: object = None, session: object = None, tenant: object = None,
 ) -> None:  # fmt: skip
     """Raise `TypeError` for an argument of the wrong type."""
     if not isinstance(environment, str):  # rules about the environment would never match
         raise TypeError(f"environment must be a string, got {_kind(environment)}")
+    if user_task is not None and not isinstance(user_task, str):
+        raise TypeError(f"user_task must be a string, got {_kind(user_task)}")
+    for name, text in (("session", session), ("tenant", tenant)):
+        if text is not None and (not isinstance(text, str) or not text):
+            raise TypeError(f"{name} must be a non-empty string, got {text!r}")
     _check_sinks(sinks)
     _check_callable("executor", executor)
     _check_callable("compressor", compressor)

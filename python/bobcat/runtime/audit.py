@@ -14,6 +14,7 @@ from bobcat.model.decision import ActionRequest, Decision, ExecutionContext
 from bobcat.model.frozen import FrozenDict, deep_freeze
 from bobcat.model.request_json import context_data, declared_data, principal_data
 from bobcat.model.run import ToolDef
+from bobcat.runtime.budget import cost_cap
 from bobcat.runtime.reply import Proposal
 from bobcat.runtime.state import Setup
 
@@ -47,6 +48,16 @@ def started_body(setup: Setup) -> dict[str, Any]:  # Any: JSON, here and below
         body["environment"] = setup.environment
         body["budget"] = budget_data(setup.budget)
     return body
+
+
+def surroundings(setup: Setup) -> dict[str, Any]:
+    """The inputs of every decision of a run, beside the calls: what a later explanation of a step needs."""
+    return {
+        "principal": principal_data(setup.principal),
+        "environment": setup.environment,
+        "workspace": setup.workspace,
+        "declared": {name: declared_data(tool.metadata) for name, tool in setup.tools.tools.items()},
+    }
 
 
 def evaluated_body(
@@ -120,4 +131,6 @@ def decided_body(seq: int, decision: Decision) -> dict[str, Any]:
 def budget_data(budget: Any) -> Mapping[str, Any]:  # Any: any object with the attributes of a Budget
     """The caps of a budget by name."""
     fields = ("duration_seconds", "steps", "input_tokens", "output_tokens", "tokens", "step_timeout_seconds")
-    return FrozenDict({name: getattr(budget, name, None) for name in (*fields, "max_repeated_calls")})
+    found = {name: getattr(budget, name, None) for name in (*fields, "max_repeated_calls")}
+    cost = cost_cap(budget)
+    return FrozenDict(found if cost is None else {**found, "cost_micros": cost.usd})

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
 
 from bobcat.model.run import Budget, RunErrorCode, Usage
+
+if TYPE_CHECKING:
+    from bobcat.ledger import Cap
 
 _NUMBER_FIELDS = ("duration_seconds", "step_timeout_seconds")
 _COUNT_FIELDS = ("steps", "input_tokens", "output_tokens", "tokens", "max_repeated_calls")
@@ -59,6 +63,22 @@ def check_budget(budget: Budget) -> None:
             raise TypeError(f"budget.{name} must be {'a number' if len(allowed) > 1 else 'an integer'}, got {cap!r}")
         if math.isnan(cap) or cap < 0:
             raise ValueError(f"budget.{name} must not be negative or NaN, got {cap!r}")
+    cost_cap(budget)
+
+
+def cost_cap(budget: Budget) -> Cap | None:
+    """The cap of a run that the cost of its budget makes; None without one. Raises `TypeError` and `ValueError`."""
+    cost: object = getattr(budget, "cost", None)
+    if cost is None:
+        return None
+    if isinstance(cost, bool) or not isinstance(cost, int | float | str | Decimal):
+        raise TypeError(f"budget.cost must be an amount in dollars, such as 10 or '0.25', got {cost!r}")
+    from bobcat.ledger import Cap, LedgerError
+
+    try:
+        return Cap("run", usd=cost)
+    except LedgerError as error:
+        raise ValueError(f"budget.cost: {error}") from error
 
 
 def exceeded(

@@ -108,10 +108,12 @@ class ClockReading(msgspec.Struct, frozen=True):
 
 
 class ModelReplied(msgspec.Struct, frozen=True):
-    """The unparsed return value of the agent's step, and the wall clock at that time."""
+    """The unparsed return value of the agent's step, the wall clock at that time, and its cost in micro-dollars."""
 
     reply: Any  # Any: an agent may return anything, and the machine must handle it
     wall: datetime
+    cost: int | None = None
+    """None without a ledger, and where the cost could not be recorded."""
 
 
 class ModelFailed(msgspec.Struct, frozen=True):
@@ -128,10 +130,16 @@ class StepsTaken(msgspec.Struct, frozen=True):
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """The policy's decision. `completed` holds the transformed arguments, once for each time defaults were added."""
+    """The policy's decision. `completed` holds the transformed arguments, once for each time defaults were added.
+
+    `shared` has the values of measures over more than the run that the decision read.
+    """
 
     decision: Decision
     completed: tuple[Mapping[str, Any], ...] = ()  # Any: arguments of any call
+    shared: Mapping[str, int | float | str] = {}
+    diverged: Mapping[str, Any] | None = None  # Any: JSON
+    """The divergence of a candidate policy."""
 
 
 class ExtraGiven(msgspec.Struct, frozen=True):

@@ -21,12 +21,12 @@ from bobcat.bundle import Policy
 from bobcat.errors import AuditError
 from bobcat.journal.legacy_names import UNCERTAIN_EFFECT
 from bobcat.model.decision import ActionRequest, Decision, Verdict
-from bobcat.model.frozen import FrozenDict, deep_freeze
+from bobcat.model.frozen import deep_freeze
 from bobcat.model.request_json import request_from_json
 from bobcat.model.run import AuditEvent
 from bobcat.runtime.audit import EVALUATED, REEVALUATED
 from bobcat.runtime.evaluate import complete_transform, evaluate_or_deny, with_known_verdict
-from bobcat.runtime.uncertainty import UNCERTAIN, depends_on_uncertainty, require_approval
+from bobcat.runtime.uncertainty import depends_on_uncertainty, require_approval, without_uncertainty
 from bobcat.text.json_text import json_digest
 
 DECISIONS = frozenset({EVALUATED, REEVALUATED})
@@ -66,8 +66,8 @@ def decide_again(event: AuditEvent | str | bytes, bundle: Policy, *, args: Args 
     event that has only their digest.
 
     Raises `AuditError`: `damaged`; `not_a_decision`; `incomplete` when the event was written by lynx-agent or an older
-    release; `digested` when the arguments are needed; `other_args` when `args` have another digest; `inexact` when the
-    line has values that JSON cannot represent.
+    release, or the policy has rules that remember; `digested` when the arguments are needed; `other_args` when `args`
+    have another digest; `inexact` when the line has values that JSON cannot represent.
     """
     if not isinstance(event, AuditEvent):
         event = parse_line(event)
@@ -79,11 +79,16 @@ def decide_again(event: AuditEvent | str | bytes, bundle: Policy, *, args: Args 
         if refused.verdict is not Verdict.DENY:
             raise AuditError("damaged", "a call that the run denied without the policy has another verdict")
         return refused
+    if bundle.remembers:
+        why = (
+            "the policy has rules that remember, and an event has no state; `bobcat explain --run` decides a step again"
+        )
+        raise AuditError("incomplete", why)
     request = _request(body, args)
     evaluations = iter(body.get("completed_args") or ())
     decision = with_known_verdict(_decide(bundle, request, evaluations))
     if body.get(UNCERTAIN_EFFECT) == "unsafe" and decision.verdict in (Verdict.ALLOW, Verdict.TRANSFORM):
-        certain = _without_uncertainty(request)
+        certain = without_uncertainty(request)
         if not depends_on_uncertainty(decision, _decide(bundle, certain, evaluations)):
             decision = require_approval(decision)
     return decision
@@ -144,12 +149,3 @@ def _decide(bundle: Policy, request: ActionRequest, evaluations: Any) -> Decisio
         return decision
     rebind: Callable[[Args], Args] = lambda args: next(completed, args)  # noqa: E731
     return complete_transform(bundle, request, decision, rebind)
-
-
-def _without_uncertainty(request: ActionRequest) -> ActionRequest:
-    """The same request without the marker of an uncertain retry."""
-    context = request.context
-    extra = {name: value for name, value in context.extra.items() if name not in UNCERTAIN}
-    fields = (context.principal, context.environment, context.workspace, context.correlation_id, context.step_seq)
-    certain = type(context)(*fields, context.timestamp, FrozenDict(extra))
-    return ActionRequest(request.tool, request.args, request.declared, certain)

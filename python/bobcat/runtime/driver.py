@@ -11,11 +11,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 from uuid import uuid4
 
 import msgspec
 
+from bobcat._core import RunState as CoreState
 from bobcat.aio.tasks import being_cancelled
 from bobcat.approvals import Answer, Pending, ask, ask_lynx_compat, auto_deny
 from bobcat.compression.protocol import COMPRESS_SECONDS, compress
@@ -74,12 +75,15 @@ from bobcat.runtime.interrupts import Interrupts
 from bobcat.runtime.journaling import CannotOpen, RunJournal
 from bobcat.runtime.machine import Machine
 from bobcat.runtime.mediator import execute, preview, with_args
+from bobcat.runtime.memory import RunMemory
 from bobcat.runtime.options import Options
+from bobcat.runtime.shared_decision import decide_shared, record_outcomes
+from bobcat.runtime.shared_memory import SharedMemory
 from bobcat.runtime.spending import ModelSpending
 from bobcat.runtime.state import RunState, Setup
-from bobcat.runtime.turn import REPLY_COST, DeltaJournal, TurnAgent
+from bobcat.runtime.turn import DeltaJournal, TurnAgent
 from bobcat.sinks.delta_events import MODEL_DELTA, delta_body
-from bobcat.sinks.fanout import Fanout
+from bobcat.sinks.fanout import ACTION_RESULT, Fanout
 from bobcat.stores.protocol import CheckedTransaction, LeaseLost
 from bobcat.text.json_text import format_exception
 from bobcat.tools.action import Action, current_action, is_marked, running
@@ -98,6 +102,7 @@ class RunDriver:
         self._compat = setup.compat
         self._agent = agent
         self._policy = options.policy
+        self._candidate = options.candidate
         self._fanout = fanout
         self._on_approval = options.on_approval or auto_deny("no on_approval handler configured")
         self._executor = options.executor
@@ -114,8 +119,6 @@ class RunDriver:
                 owner=options.owner,
                 lease_seconds=options.lease_seconds,
             )
-        self._cost: int | None = None
-        """Cost of the last reply in micro-dollars, until it is on record."""
         self.deltas: DeltaJournal | None = None
         if options.turn is not None and self._journal is not None:
             self._journal.on_record = options.turn.on_record
@@ -124,6 +127,7 @@ class RunDriver:
         self.use_fast_path = True
         self.provider: ExtraProvider | None = None
         self.spending: ModelSpending | None = None
+        self.memory: RunMemory | None = None
         self._fast_path: FastPath | None = None
         self._opened: Mapping[str, Any] = NOTHING_OPENED  # Any: JSON
         """What the action of this step has opened."""
@@ -134,7 +138,7 @@ class RunDriver:
         """Execute the run, from its journal to its result. `named`: the caller set the correlation id."""
         journal_run = self._journal
         if journal_run is None:
-            return await self._drive(Machine(self._setup))
+            return await self._drive(Machine(self._setup, self.memory))
         result = None
         try:
             try:
@@ -148,7 +152,7 @@ class RunDriver:
             self._setup = msgspec.structs.replace(
                 setup, journal=journal, replies=replies, correlation_id=correlation_id, restored=journal_run.restored
             )
-            result = await self._drive(Machine(self._setup))
+            result = await self._drive(Machine(self._setup, self.memory))
             await self._interrupts.deliver_cancellation()
             return result
         finally:
@@ -166,7 +170,15 @@ class RunDriver:
 
     async def _drive(self, machine: Machine) -> RunResult:
         self._run = machine.run
-        if self._executor is None and self.use_fast_path and self.spending is None and self._compressor is None:
+        if self._journal is not None and self._journal.lease_keeper is not None and self.memory is not None:
+            self.memory.fence = self._journal.lease_keeper.lease.fence
+        if (
+            self._executor is None
+            and self.use_fast_path
+            and self.spending is None
+            and self._compressor is None
+            and self._candidate is None
+        ):
             fast_path = FastPath(
                 machine.run, agent=self._agent, policy=self._policy, interrupts=self._interrupts, journal=self._journal
             )
@@ -180,7 +192,13 @@ class RunDriver:
                         self._ask_model(command) if self._fast_path is None else self._run_fast_path(self._fast_path)
                     )
                 case Decide():
-                    event = self._decide(command.request)
+                    if isinstance(self.memory, SharedMemory):
+                        event = await decide_shared(self.memory, command.request, self._decide)
+                    else:
+                        event = self._decide(command.request)
+                    if self._candidate is not None:
+                        diverged = self._divergence(command.request, event.decision)
+                        event = msgspec.structs.replace(event, diverged=diverged)
                 case Execute():
                     event = await self._execute(command)
                     if self._compressor is not None and isinstance(event, ToolReturned):
@@ -199,6 +217,9 @@ class RunDriver:
                 case AskApproval():
                     event = await self._ask_approval(command)
                 case Finish():
+                    if self.memory is not None:
+                        self.memory.finished(suspended=command.result.outcome == "suspended")
+                        await self._record_outcomes(self.memory)
                     return await self._finish(command.result) if self._setup.observed else command.result
                 case _:
                     assert_never(command)
@@ -214,7 +235,7 @@ class RunDriver:
         setup = self._setup
         shown = _sealed(body) if self._compat.read_only else thaw(body)
         event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, self._interrupts.now(), shown)
-        self._events += 1
+        self._events += kind != ACTION_RESULT  # other sinks see no gap
         await self._fanout.deliver(event)
 
     def show_delta(self, event: DeltaEvent) -> None:
@@ -248,14 +269,36 @@ class RunDriver:
         return outcome
 
     def _decide(self, request: ActionRequest) -> Decided:
-        decision = self._decided_already() or evaluate_or_deny(self._policy, request)
+        state = self._memory_state()
+        decision = self._decided_already() or evaluate_or_deny(self._policy, request, state)
         tool = self._setup.tools.tools.get(request.tool)
         completed: list[Mapping[str, Any]] = []  # Any: arguments of any call
         if decision.transform_args is not None and tool is not None and self._compat.binds_arguments:
-            decision = complete_transform(self._policy, request, decision, signature_of(tool).bind, completed)
+            decision = complete_transform(self._policy, request, decision, signature_of(tool).bind, completed, state)
         if log.isEnabledFor(logging.DEBUG):
             self._log_decision(request, decision)
         return Decided(decision, tuple(completed))
+
+    def _divergence(self, request: ActionRequest, decision: Decision) -> Mapping[str, Any] | None:  # Any: JSON
+        """The divergence of the candidate policy from a decision, if there is one."""
+        if self._candidate is None:
+            return None
+        tool = self._setup.tools.tools.get(request.tool)
+        bind = signature_of(tool).bind if tool is not None and self._compat.binds_arguments else None
+        return self._candidate.divergence(request, decision, bind)
+
+    async def _record_outcomes(self, memory: RunMemory) -> None:
+        """Record the outcomes for other runs. Where the store fails, the next decision of the session tries again."""
+        journals = memory.waiting()
+        if not journals:
+            return
+        try:
+            await record_outcomes(journals)
+        except (Exception, SystemExit) as error:
+            log.warning("the outcomes of run %s were not recorded", self._setup.run_id, exc_info=error)
+
+    def _memory_state(self) -> CoreState | None:
+        return None if self.memory is None else self.memory.state
 
     def _log_decision(self, request: ActionRequest, decision: Decision) -> None:
         context = request.context
@@ -288,14 +331,7 @@ class RunDriver:
         self.deltas.begin(0 if self._run is None else self._run.step)
         event = await self._spend_and_call(command)
         failure = await self._interrupts.wait_uninterruptible(self.deltas.flush)
-        if failure is not None:
-            return failure
-        cost, self._cost = self._cost, None
-        if cost is not None:
-            written = await self._append(Append(REPLY_COST, {"cost_micros": cost}, ""))
-            if isinstance(written, (StoreFailed, Superseded)):
-                return written
-        return event
+        return event if failure is None else failure
 
     async def _spend_and_call(self, command: AskModel) -> Event:
         if self.spending is None:
@@ -304,8 +340,8 @@ class RunDriver:
         if isinstance(reserved, ModelFailed):
             return reserved
         event = self._interrupts.due() or await self._call_model(command)
-        self._cost = await self.spending.settle(reserved, event)
-        return event
+        cost = await self.spending.settle(reserved, event)
+        return event if cost is None else msgspec.structs.replace(cast("ModelReplied", event), cost=cost)
 
     async def _call_model(self, command: AskModel) -> Event:
         late = not self._compat.distinguishes_timeouts
@@ -428,10 +464,17 @@ class RunDriver:
             code = error.code if isinstance(error, ArgumentError) else "unreadable_arguments"
             decision = Decision(Verdict.DENY, f"the arguments cannot be used: {format_exception(error)}")
         else:
-            decision = with_known_verdict(evaluate_or_deny(self._policy, judged))
+            if self.memory is not None:
+                self.memory.share(judged)
+            decision = with_known_verdict(evaluate_or_deny(self._policy, judged, self._memory_state()))
         if self._setup.observed:
             body = evaluated_body(judged, decision, evaluated=judged.args, code=code)
             await self._deliver(REEVALUATED, {**body, "during": "execution"})
+        diverged = None if code is not None else self._divergence(judged, decision)
+        if diverged is not None and self._run is not None:
+            for each in self._run.note_divergence(judged.context.step_seq, decision, diverged):
+                if isinstance(each, Emit):
+                    await self._deliver(each.kind, {**each.body, "during": "execution"})
         return self._unaudited() or decision
 
     def _unaudited(self) -> Decision | None:

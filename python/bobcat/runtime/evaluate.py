@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bobcat import pdp
+from bobcat._core import RunState
 from bobcat.bundle import Policy
 from bobcat.ir.schema import IrRule
 from bobcat.model.decision import ActionRequest, Decision, Verdict
@@ -21,10 +22,14 @@ MAX_REEVALUATIONS = 100
 Args = Mapping[str, Any]  # Any: arguments of a tool have any type
 
 
-def evaluate_or_deny(policy: Policy, request: ActionRequest) -> Decision:
-    """The decision of `policy` on `request`."""
+def evaluate_or_deny(policy: Policy, request: ActionRequest, state: RunState | None = None) -> Decision:
+    """The decision of `policy` on `request`, after what `state` remembers."""
     try:
-        decision: object = pdp.evaluate(policy, request, request.context)
+        decision: object = (
+            pdp.evaluate(policy, request, request.context)
+            if state is None
+            else pdp.evaluate(policy, request, request.context, state)
+        )
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also `SystemExit` from a Python rule
@@ -57,6 +62,7 @@ def complete_transform(
     decision: Decision,
     bind: Callable[[Args], Args],
     completed: list[Args] | None = None,
+    state: RunState | None = None,
 ) -> Decision:
     """The decision with the effective arguments, defaults included, evaluated once more.
 
@@ -80,7 +86,8 @@ def complete_transform(
         bound = deep_freeze(dict(bound))
         if completed is not None:
             completed.append(bound)
-        second = evaluate_or_deny(policy, ActionRequest(request.tool, bound, request.declared, request.context))
+        rebound = ActionRequest(request.tool, bound, request.declared, request.context)
+        second = evaluate_or_deny(policy, rebound, state)
         if not _outranks(policy, second, decision):
             return replace(decision, transform_args=bound)
         names = (*decision.matched_rules, *second.matched_rules)

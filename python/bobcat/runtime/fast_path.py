@@ -19,18 +19,18 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from traceback import walk_tb
-from typing import Any
+from typing import Any, get_args
 
 from bobcat._core import RecordTemplate, Requests, frozen_if_flat
 from bobcat.bundle import Policy
-from bobcat.errors import IncompleteReply
+from bobcat.errors import AttachmentError, FileCode, IncompleteReply
 from bobcat.executors.inline import failure_text, late_text
 from bobcat.journal.records import DuplicateRecord
 from bobcat.logs import logger, traceback_of
 from bobcat.model.agent import Agent
 from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
 from bobcat.model.fast_init import positional_factory
-from bobcat.model.run import ToolCall, ToolDef
+from bobcat.model.run import RunErrorCode, ToolCall, ToolDef
 from bobcat.runtime.commands import (
     Event,
     Interrupted,
@@ -109,6 +109,7 @@ class FastPath:
             len(compat_values) == 1
             and not setup.observed
             and not setup.asks_extra
+            and self._run.memory is None
             and not log.isEnabledFor(logging.DEBUG)
             and not setup.journal.records
             and not setup.restored
@@ -130,7 +131,7 @@ class FastPath:
         )
         request = Requests(
             _context, _request, principal=setup.principal, environment=setup.environment, workspace=setup.workspace,
-            correlation_id=setup.correlation_id, extra=setup.extra,
+            correlation_id=setup.correlation_id, extra=setup.extra, task=setup.user_task,
         ).of  # fmt: skip
         journal = self._journal
         lease_keeper = None if journal is None else journal.lease_keeper
@@ -339,8 +340,15 @@ def model_failed(error: BaseException, *, explain: bool = False) -> ModelFailed:
         f"agent.step raised: {format_exception(error)}",
         f"agent.step raised: {shown}",
         traceback_of(error),
-        error.code if isinstance(error, IncompleteReply) else "agent_failed",
+        _code_of(error),
     )
+
+
+def _code_of(error: BaseException) -> RunErrorCode:
+    if isinstance(error, IncompleteReply):
+        return error.code
+    found = error.code if isinstance(error, AttachmentError) else None
+    return next((code for code in get_args(FileCode) if code == found), "agent_failed")
 
 
 def _awaited_here(error: TypeError) -> bool:

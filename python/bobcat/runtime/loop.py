@@ -12,6 +12,8 @@ from math import isfinite
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import msgspec
+
 from bobcat.aio.cancel import CancelSignal
 from bobcat.approvals import ApprovalHandler, scope
 from bobcat.bundle import Policy
@@ -25,18 +27,24 @@ from bobcat.model.decision import Principal
 from bobcat.model.deltas import OnDelta
 from bobcat.model.run import Budget, RunResult
 from bobcat.runtime.arguments import check_actors, check_surroundings
+from bobcat.runtime.budget import cost_cap
+from bobcat.runtime.candidate import Candidate
 from bobcat.runtime.compat import DEFAULTS, CompatOptions
 from bobcat.runtime.deltas import DeltaFeed, Feeds, StreamedAgent
 from bobcat.runtime.driver import RunDriver
 from bobcat.runtime.extra import Extra, facts_of
 from bobcat.runtime.interrupts import Interrupts
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS
+from bobcat.runtime.memory import RunMemory, reads_task
 from bobcat.runtime.options import Durable, Options, checked, durable_of
 from bobcat.runtime.resume_check import binding_of
-from bobcat.runtime.spending import spending_of
+from bobcat.runtime.scopes import Scopes
+from bobcat.runtime.shared_memory import SharedMemory
+from bobcat.runtime.spending import reads_ledger, spending_of, with_balances
 from bobcat.runtime.state import Setup
 from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
+from bobcat.stores.protocol import has_leases
 from bobcat.tools.toolset import ToolSet
 
 if TYPE_CHECKING:
@@ -71,6 +79,10 @@ async def run_agent(
     ledger: Ledger | LedgerAccount | None = None,
     on_delta: OnDelta | None = None,
     compressor: Compressor | None = None,
+    user_task: str | None = None,
+    session: str | None = None,
+    tenant: str | None = None,
+    candidate: Policy | None = None,
 ) -> RunResult:
     """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
 
@@ -97,6 +109,14 @@ async def run_agent(
     `compressor` (`bobcat.compression`) shortens what the model sees of a result that is text; the journal keeps the
     whole, too. A compressor that fails leaves the result as it is.
 
+    Rules read the user's own words as `context.task`: `task`, or `user_task` where `task` has more than those. A policy
+    with rules that remember (`docs/reference/memory.md`) remembers the calls and results of this run, over resumes,
+    too. Its counts `by: session` and `by: tenant` are over the runs in `store` with the same `session` or `tenant`, or
+    else with the same text in `extra`; those `by: principal` over the runs of the same `principal`.
+
+    `candidate` is a policy that decides each call beside `policy`, without an effect on the run: where its decision
+    differs, the sinks get `policy.diverged`. It cannot have rules that remember.
+
     Raises `ValueError` for a store without a run id, for a tool whose effect needs more than the store offers, for a
     negative budget and for an agent whose calls the ledger cannot price, `TypeError` for arguments of the wrong type.
     Every other failure is in `RunResult.error`.
@@ -111,11 +131,16 @@ async def run_agent(
         executor=executor,
         cancel=cancel,
         compressor=compressor,
+        user_task=user_task,
+        session=session,
+        tenant=tenant,
     )
+    beside = None if candidate is None else Candidate(candidate, task if user_task is None else user_task)
     options = Options(
         tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
         environment=environment, workspace=workspace, correlation_id=correlation_id, executor=executor, cancel=cancel,
-        clock=clock, extra=extra, ledger=ledger, on_delta=on_delta, compressor=compressor, **journal,
+        clock=clock, extra=extra, ledger=ledger, on_delta=on_delta, compressor=compressor, user_task=user_task,
+        session=session, tenant=tenant, candidate=beside, **journal,
     )  # fmt: skip
     return await run_with(DEFAULTS, agent, task, options)
 
@@ -141,6 +166,12 @@ async def run_with(
     fanout = Fanout(options.sinks, timeout_seconds=compat.sink_timeout_seconds, reporter=compat.name, **bounded)
     files = () if options.turn is None else options.turn.attachments
     bound = [task, *(each.reference() for each in files)] if files else task
+    own_words = task if options.user_task is None and options.task_is_users else options.user_task
+    user_task = own_words if compat.strict_replies and reads_task(policy) else None
+    binding = None
+    if guarded:
+        composed = own_words if options.task_is_users and own_words != task else None
+        binding = binding_of(bound, options.tools, agent, options.principal, provider or facts, composed)
     setup = Setup(
         task=task,
         tools=options.tools,
@@ -153,20 +184,30 @@ async def run_with(
         run_id=run_id or "",
         journaled=options.store is not None,
         observed=bool(fanout),
+        shows_results=fanout.takes_results,
         journal=EMPTY_JOURNAL,
         replies={},
         compat=compat,
-        binding=binding_of(bound, options.tools, agent, options.principal, provider or facts) if guarded else None,
+        binding=binding,
         extra=facts,
         asks_extra=provider is not None,
         renews_extra="extra" in allowed,
         history=() if options.turn is None else tuple(options.turn.history),
         attachments=files,
+        user_task=user_task,
         in_thread=options.turn is not None,
     )
     spending = spending_of(
-        options.ledger, agent, options.tools, run=run_id or setup.correlation_id, principal=options.principal
+        options.ledger,
+        agent,
+        options.tools,
+        run=run_id or setup.correlation_id,
+        principal=options.principal,
+        cap=cost_cap(budget),
     )
+    if spending is not None and reads_ledger(policy):
+        provider = with_balances(facts, provider, spending)
+        setup = msgspec.structs.replace(setup, asks_extra=True)
     interrupting = Interrupts(
         options.cancel, budget.duration_seconds, ends_waits=compat.interrupts, clock=options.clock
     )
@@ -181,6 +222,7 @@ async def run_with(
         driver.use_fast_path = use_fast_path and options.turn is None
         driver.provider = provider
         driver.spending = spending
+        driver.memory = _memory_of(options, user_task)
         if takes_deltas:
             feeds.puts.append(driver.show_delta)
         try:
@@ -193,3 +235,12 @@ async def run_with(
                 feed.abandon()
         driver.log_end(result)
         return result
+
+
+def _memory_of(options: Options, user_task: str | None) -> RunMemory | None:
+    """The memory that a run begins with; None for a policy without rules that remember."""
+    own, store = options.memory or RunMemory.of(options.policy, user_task), options.store
+    if own is None or isinstance(own, SharedMemory) or store is None or not has_leases(store):
+        return own
+    scopes = Scopes(options.policy, store, session=options.session, tenant=options.tenant)
+    return SharedMemory(own, scopes, options.run_id or "") if scopes else own

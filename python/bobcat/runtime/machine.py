@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from bobcat.model.run import FinalAnswer, Usage
-from bobcat.runtime.audit import started_body
+from bobcat.runtime.audit import started_body, surroundings
 from bobcat.runtime.budget import BudgetStop
 from bobcat.runtime.commands import (
     ANSWERS,
@@ -31,6 +31,7 @@ from bobcat.runtime.commands import (
     StoreFailed,
     Superseded,
 )
+from bobcat.runtime.memory import RunMemory
 from bobcat.runtime.reply import InvalidReply, Proposal, read_reply, reply_to_body
 from bobcat.runtime.state import Ended, RunState, Setup, Steps, expect
 from bobcat.runtime.step import run_step
@@ -43,8 +44,9 @@ class ProtocolError(RuntimeError):
 class Machine:
     """One run. `command` is the command in progress, `run` the state of the run."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, memory: RunMemory | None = None) -> None:
         self.run = RunState(setup)
+        self.run.memory = memory
         self._steps = _protocol(self.run)
         self.command: Command | None = None
 
@@ -99,6 +101,10 @@ def _begin(run: RunState) -> Steps[None]:
     else:
         if setup.attachments:
             bound["attachments"] = [each.reference() for each in setup.attachments]
+        if run.memory is not None:
+            bound["surroundings"] = surroundings(setup)
+        if setup.user_task not in (None, setup.task):
+            bound["user_task"] = setup.user_task
         yield from run.append("run.started", {"task": setup.task, "bundle_id": setup.bundle_id, **bound})
 
 
@@ -123,6 +129,8 @@ def _loop(run: RunState) -> Steps[None]:
         if isinstance(reply, FinalAnswer):
             stop = run.final_overrun()
             raise (yield from _succeed(run, reply) if stop is None else run.fail(stop))
+        if run.memory is not None:
+            run.memory.next_reply()
         for offset, call in enumerate(reply):
             call_id = call.call_id or f"step_{run.step + offset}"
             data = () if call.provider_data is None else (run.visible_args(call.provider_data),)
@@ -145,10 +153,13 @@ def _reply(run: RunState) -> Steps[tuple[tuple[Proposal, ...] | FinalAnswer, dat
     if isinstance(reply, InvalidReply):
         raise (yield from run.fail(BudgetStop(reply.text, reply.text, "invalid_reply")))
     if run.setup.journaled:
-        yield from run.append("model.output", reply_to_body(reply, run.step, run.visible_args))
+        paid = {} if event.cost is None else {"cost_micros": event.cost}
+        yield from run.append("model.output", {**reply_to_body(reply, run.step, run.visible_args), **paid})
+    cost = event.cost
     for usage in _usages(reply):
         run.meter.add(usage)
-        yield from _announce_usage(run, usage)
+        yield from _announce_usage(run, usage, cost)
+        cost = None
     return reply, event.wall
 
 
@@ -194,8 +205,8 @@ def _usages(reply: tuple[Proposal, ...] | FinalAnswer) -> list[Usage]:
     return [part.usage for part in parts if part.usage is not None]
 
 
-def _announce_usage(run: RunState, usage: Usage) -> Steps[None]:
-    body = {
+def _announce_usage(run: RunState, usage: Usage, cost: int | None) -> Steps[None]:
+    body: dict[str, Any] = {
         "seq": run.step,
         "model": usage.model,
         "input_tokens": usage.input_tokens,
@@ -205,4 +216,6 @@ def _announce_usage(run: RunState, usage: Usage) -> Steps[None]:
         "total_input": run.meter.input,
         "total_output": run.meter.output,
     }
+    if cost is not None:
+        body["cost_micros"] = cost
     yield from run.emit("step.usage", body)

@@ -22,10 +22,12 @@ from bobcat.journal.records import RunStore
 from bobcat.model.decision import Principal
 from bobcat.model.deltas import OnDelta
 from bobcat.model.run import Budget
-from bobcat.runtime.budget import check_budget
+from bobcat.runtime.budget import check_budget, cost_cap
+from bobcat.runtime.candidate import Candidate
 from bobcat.runtime.compat import CompatOptions
 from bobcat.runtime.extra import Extra
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, MIN_LEASE_SECONDS
+from bobcat.runtime.memory import RunMemory
 from bobcat.runtime.resume_check import check_allowed
 from bobcat.runtime.turn import TurnOptions
 from bobcat.sinks import AnySink
@@ -73,10 +75,21 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     allow_changed: Collection[str] = ()
     clock: Callable[[], datetime] | None = None
     extra: Extra | None = None
+    user_task: str | None = None
+    """The user's own words where the task is composed of more."""
+    task_is_users: bool = True
+    """Without `user_task`, the task are the user's own words."""
     ledger: Ledger | LedgerAccount | None = None
     on_delta: OnDelta | None = None
     turn: TurnOptions | None = None
+    memory: RunMemory | None = None
+    """The memory that the run begins with: that of a session, or of earlier turns."""
+    session: str | None = None
+    """The session of the run, for counts by session."""
+    tenant: str | None = None
     compressor: Compressor | None = None
+    candidate: Candidate | None = None
+    """A policy that decides beside `policy`, without an effect."""
 
 
 def durable_of(
@@ -117,6 +130,8 @@ def checked(options: Options, compat: CompatOptions) -> frozenset[str]:
     _check_lease(options)
     if compat.checks_budget:
         check_budget(options.budget)
+    if options.ledger is None and cost_cap(options.budget) is not None:
+        raise ValueError("budget.cost needs a ledger, which has the prices; pass ledger=Ledger(...)")
     return allowed
 
 

@@ -19,6 +19,8 @@ from bobcat.tools.toolset import ToolSet
 
 BOUND = ("task", "tools", "agent", "principal", "extra")
 """The names that `allow_changed` accepts."""
+USER_TASK = "user_task"
+"""The user's own words, compared as part of `task`."""
 PROVIDER = "provider"
 """Placeholder for a digest when a provider supplies the facts of each step."""
 _DIGEST = "__bobcat_digest__"
@@ -27,8 +29,17 @@ _DIGITS = 32
 Binding = Mapping[str, Any]  # Any: JSON
 
 
-def binding_of(task: object, tools: ToolSet, agent: object, principal: Principal, extra: object = None) -> Binding:
-    """The binding of a run, as its journal keeps it. `extra` are the facts of the run, or their provider."""
+def binding_of(
+    task: object,
+    tools: ToolSet,
+    agent: object,
+    principal: Principal,
+    extra: object = None,
+    user_task: str | None = None,
+) -> Binding:
+    """The binding of a run, as its journal keeps it. `extra` are the facts of the run, or their provider; `user_task`
+    are the user's own words where the task has more than those.
+    """
     bound = {
         "task": _digest(task),
         "tools": {name: _tool_digest(tool) for name, tool in sorted(tools.tools.items())},
@@ -37,6 +48,8 @@ def binding_of(task: object, tools: ToolSet, agent: object, principal: Principal
     }
     if extra:
         bound["extra"] = _digest(extra) if isinstance(extra, Mapping) else PROVIDER
+    if user_task is not None:
+        bound[USER_TASK] = _digest(user_task)
     return bound
 
 
@@ -63,14 +76,19 @@ def mismatch(journal: JournalIndex, current: Binding, allowed: Collection[str]) 
     known = journal.binding
     if known is None:  # a journal from lynx-agent or from before bindings: only the task is known
         known = {} if journal.task is None else {"task": _digest(journal.task)}
+    if "task" not in allowed and USER_TASK in known and known[USER_TASK] != current.get(USER_TASK):
+        return _refusal("task", "another task of the user")
     for name in BOUND:
         if name in allowed or known.get(name) == current.get(name):
             continue
         if name not in known and name != "extra":  # a journal without facts was begun without them
             continue
-        text = f"the run was begun with {_difference(name, known.get(name), current.get(name))}"
-        return f"{text}; if that is meant, pass allow_changed=({name!r},)"
+        return _refusal(name, _difference(name, known.get(name), current.get(name)))
     return None
+
+
+def _refusal(name: str, difference: str) -> str:
+    return f"the run was begun with {difference}; if that is meant, pass allow_changed=({name!r},)"
 
 
 def _difference(name: str, known: object, current: object) -> str:

@@ -9,26 +9,32 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from bobcat.errors import LedgerError
+from bobcat.ledger.amounts import MICRO, dollars
 from bobcat.logs import logger
 from bobcat.model.agent import Agent
 from bobcat.model.attachment import Attachment
-from bobcat.model.decision import Principal
+from bobcat.model.decision import ActionRequest, Principal
 from bobcat.model.frozen import thaw
 from bobcat.model.run import Message, Usage
 from bobcat.runtime.commands import Event, Interrupted, ModelFailed, ModelReplied
+from bobcat.runtime.extra import ExtraProvider, Facts, ask_provider
 from bobcat.text.json_text import format_exception
 from bobcat.tools.schema import tooldef_to_json_schema
 from bobcat.tools.toolset import ToolSet
 
 if TYPE_CHECKING:
-    from bobcat.ledger import Ledger, LedgerAccount, Reservation
+    from bobcat.bundle import Policy
+    from bobcat.ledger import Cap, Ledger, LedgerAccount, Reservation
 
 log = logger("runtime")
 
+LEDGER = "ledger"
+"""The entry of `context.extra` with the state of the caps."""
 MESSAGE_TOKENS = 16
 """Most tokens that a vendor adds around one message."""
 CANNOT_PAY = "the next model call cannot be paid"
@@ -37,10 +43,37 @@ FILE_TOKENS = 500_000
 _REFUSALS = ("exhausted", "above_cap")
 
 
+def reads_ledger(policy: Policy) -> bool:
+    """Return true if a rule may read the state of the caps."""
+    return b'"extra","ledger"' in policy.ir_bytes
+
+
+def with_balances(facts: Facts, provider: ExtraProvider | None, spending: ModelSpending) -> ExtraProvider:
+    """A provider of the facts of a run and of the state of its caps. A scope without a cap is absent.
+
+    Raises `ValueError` for facts that have an entry of that name.
+    """
+
+    def joined(given: Mapping[str, Any], balances: Facts) -> Facts:
+        if LEDGER in given:
+            raise ValueError(f"extra may not hold `{LEDGER}` in a run with a ledger: rules read its caps there")
+        return {**given, LEDGER: balances}
+
+    joined(facts, {})
+
+    async def ask(request: ActionRequest) -> Facts:
+        given = facts if provider is None else await ask_provider(provider, request)
+        return joined(given, await spending.balances())
+
+    return ask
+
+
 class ModelSpending:
     """Pays the model calls of one run."""
 
-    def __init__(self, account: LedgerAccount, agent: Agent, tools: ToolSet, *, run: str, principal: str) -> None:
+    def __init__(
+        self, account: LedgerAccount, agent: Agent, tools: ToolSet, *, run: str, principal: str, cap: Cap | None = None
+    ) -> None:
         self._account, self._ledger, self._agent = account, account.ledger, agent
         self._run, self._principal = account.run or run, account.principal or principal
         model = account.model if account.model is not None else getattr(agent, "model", None)
@@ -49,6 +82,8 @@ class ModelSpending:
         found: object = getattr(agent, "max_output_tokens", None) if most is None else most
         self._most = found if type(found) is int else -1
         self._counter = getattr(agent, "count_tokens", None)
+        self._cap = cap
+        """That of the run's budget."""
         self._tools, self._tool_tokens = tools, -1
         self._counted, self._tokens = 0, 0
 
@@ -80,10 +115,12 @@ class ModelSpending:
             return await self._ledger.reserve(
                 model=self._model, input_tokens=tokens, output_tokens=self._most, run=self._run,
                 thread=self._account.thread, principal=self._principal, tenant=self._account.tenant,
+                caps=() if self._cap is None else (self._cap,),
             )  # fmt: skip
         except LedgerError as error:
             if error.code in _REFUSALS:
-                text = f"{CANNOT_PAY}: {error}"
+                why = CANNOT_PAY if self._cap is None or error.cap != str(self._cap) else self._exhausted(self._cap)
+                text = f"{why}: {error}"
                 return ModelFailed(text, text, code="budget_exhausted")
             text = f"the ledger failed: {error} ({error.code})"
             return ModelFailed(text, text, code="store_failed")
@@ -108,6 +145,22 @@ class ModelSpending:
             log.warning("reservation %s is not settled and counts in full: %s", reservation.id, error, extra=fields)
         return None
 
+    async def balances(self) -> dict[str, dict[str, float]]:
+        """The state of the caps of this run, by scope: dollars and tokens, those of the cap with the least left."""
+        scope = {"run": self._run, "thread": self._account.thread, "principal": self._principal}
+        found: dict[str, dict[str, float]] = {}
+        for balance in await self._ledger.balances(**scope, tenant=self._account.tenant):
+            unit, size = ("", MICRO) if balance.unit == "usd" else ("_tokens", 1)
+            held = found.setdefault(balance.cap.per, {})
+            if balance.remaining / size < held.get(f"remaining{unit}", inf):
+                for name in ("remaining", "spent", "reserved"):
+                    held[f"{name}{unit}"] = getattr(balance, name) / size
+        return found
+
+    @staticmethod
+    def _exhausted(cap: Cap) -> str:
+        return f"cost budget exhausted ({dollars(cap.usd or 0)})"
+
     async def _input_tokens(self, conversation: Sequence[Message]) -> int:
         """An upper bound of the input: the agent's own, or a token for each byte."""
         if callable(self._counter):
@@ -125,13 +178,21 @@ class ModelSpending:
 
 
 def spending_of(
-    ledger: Ledger | LedgerAccount | None, agent: Agent, tools: ToolSet, *, run: str, principal: Principal
+    ledger: Ledger | LedgerAccount | None,
+    agent: Agent,
+    tools: ToolSet,
+    *,
+    run: str,
+    principal: Principal,
+    cap: Cap | None = None,
 ) -> ModelSpending | None:
-    """Return the spending of a run. Raises `TypeError` for anything else than a ledger, and `ValueError`."""
+    """Return the spending of a run, under the cap of its budget. Raises `TypeError` for anything else than a ledger,
+    and `ValueError` for an agent that cannot be priced.
+    """
     if ledger is None:
         return None
     account = account_of(ledger)
-    spending = ModelSpending(account, agent, tools, run=run, principal=f"{principal.kind}:{principal.id}")
+    spending = ModelSpending(account, agent, tools, run=run, principal=f"{principal.kind}:{principal.id}", cap=cap)
     spending.check()
     return spending
 

@@ -31,8 +31,12 @@ from bobcat.runtime.commands import (
 )
 from bobcat.runtime.compat import DEFAULTS, CompatOptions
 from bobcat.runtime.conversation import Conversation
+from bobcat.runtime.divergence import DIVERGED, MAX_DIVERGENCES, diverged_body
 from bobcat.runtime.extra import NO_FACTS
+from bobcat.runtime.hash_chain import CHAIN
+from bobcat.runtime.memory import RunMemory
 from bobcat.runtime.reply import Proposal
+from bobcat.sinks.fanout import ACTION_RESULT
 from bobcat.tools.signature import ToolSignature, signature_of
 from bobcat.tools.toolset import ToolSet
 
@@ -76,6 +80,10 @@ class Setup(msgspec.Struct, frozen=True):
     """Messages before the task, in a turn of a thread."""
     attachments: tuple[Attachment, ...] = ()
     """The task's, in a turn of a thread."""
+    shows_results: bool = False
+    """A sink gets the results of calls."""
+    user_task: str | None = None
+    """The user's own words, which rules read as `context.task`; None for a policy that does not read them."""
     in_thread: bool = False
     """The run is a turn of a thread: its journal has all that the events of the thread need."""
 
@@ -118,6 +126,10 @@ class RunState:
         """The outcome of the last step."""
         self.decided: tuple[ActionRequest, Decision] | None = None
         """The last decision of a step, and the request with the arguments it is about."""
+        self.diverged: list[Mapping[str, Any]] = []  # Any: JSON
+        """The divergences of a candidate policy, up to `MAX_DIVERGENCES` of a run."""
+        self.memory: RunMemory | None = None
+        """The memory of the run, for a policy with rules that remember."""
         self._repeats: dict[str, int] = {}
         self._signatures: dict[str, ToolSignature] = {}
 
@@ -133,6 +145,12 @@ class RunState:
         """Send an event to the sinks, if there are any."""
         if self.setup.observed:
             yield Emit(kind, body)
+
+    def show_result(self, record: Mapping[str, Any], **more: object) -> Steps[None]:
+        """Send the record of a result to the sinks that take results, once it is durable."""
+        if self.setup.shows_results:
+            body = {name: value for name, value in record.items() if name not in ("step", CHAIN)}
+            yield Emit(ACTION_RESULT, {"seq": record["step"], **body, **more})
 
     def read_clock(self) -> Steps[ClockReading]:
         """Read the clock."""
@@ -198,6 +216,12 @@ class RunState:
         if self.setup.journaled and self.compat.journals_ends:
             coded = {"code": code} if self.setup.in_thread else {}
             yield Append(kind, {"step": self.step, "error": error, **coded}, "")
+
+    def note_divergence(self, seq: int, decision: Decision, divergence: Mapping[str, Any]) -> Steps[None]:
+        """Keep a divergence of a candidate policy, and announce it."""
+        if len(self.diverged) < MAX_DIVERGENCES:
+            self.diverged.append(divergence)
+        yield from self.emit(DIVERGED, diverged_body(seq, decision, self.setup.bundle_id, divergence))
 
     def record_decision(self, decision: Decision) -> Steps[None]:
         """Record a decision, in a turn of a thread."""

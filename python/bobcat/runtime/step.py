@@ -16,10 +16,11 @@ from typing import Any
 
 from bobcat.approvals import Answer
 from bobcat.errors import ArgumentError
+from bobcat.journal.index import EFFECTFUL_VERDICTS
 from bobcat.journal.legacy_names import is_refusal
 from bobcat.journal.records import StepRecord
 from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
-from bobcat.model.frozen import FrozenDict, deep_freeze, thaw
+from bobcat.model.frozen import deep_freeze, thaw
 from bobcat.model.run import ActionResult, ApprovalRequest, Happened, ToolDef, Unknown
 from bobcat.runtime.audit import (
     EVALUATED,
@@ -49,18 +50,19 @@ from bobcat.runtime.commands import (
 from bobcat.runtime.evaluate import with_known_verdict
 from bobcat.runtime.extra import checked_facts
 from bobcat.runtime.mediator import refused, with_args
+from bobcat.runtime.memory import RETRY, call_key, decision_fields, intent_fields, replay_attempts
 from bobcat.runtime.reply import Proposal
 from bobcat.runtime.state import NOT_BEGUN, RunState, StepOutcome, Steps, expect
 from bobcat.runtime.uncertainty import (
     MAY_HAVE_HAPPENED,
     NO_FACTS,
     RESTORED,
-    UNCERTAIN,
     close_intents,
     depends_on_uncertainty,
     find_uncertain,
     reconcile,
     require_approval,
+    with_uncertainty,
 )
 from bobcat.text.json_text import format_exception, safe_str
 from bobcat.tools.signature import SUPPLIED, supplied_parameters
@@ -76,7 +78,7 @@ def run_step(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
     if setup.journal.records:
         replayed = setup.journal.results.get(run.step)
         if replayed is not None:
-            yield from _replay(run, call, replayed)
+            yield from _replay(run, call, replayed, wall)
             return
         orphan = setup.journal.uncertain(run.step)
     if setup.observed:
@@ -100,6 +102,31 @@ def run_step(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
     yield from _Action(run, call, known, orphan is not None or setup.restored).evaluate_and_execute(args, wall)
 
 
+def run_context(run: RunState, seq: int, at: datetime, extra: Mapping[str, Any]) -> ExecutionContext:
+    """The context of a call at a step of the run."""
+    setup = run.setup
+    context = (setup.principal, setup.environment, setup.workspace, setup.correlation_id, seq, at, extra)
+    return ExecutionContext(*context, task=setup.user_task)
+
+
+def remember_attempts(run: RunState, step: int, tool: ToolDef | None, result: Mapping[str, Any] | None = None) -> str:
+    """Give the recorded attempts at a step to the memory of the run, with the result that is on record.
+
+    Returns the name of the last one in the memory; empty without one.
+    """
+    setup = run.setup
+    if run.memory is None:
+        return ""
+    extra = setup.journal.extras.get(step, setup.extra)
+    declared = None if tool is None else tool.metadata
+
+    def context_at(at: datetime, retry: bool) -> ExecutionContext:
+        context = run_context(run, step, at, extra)
+        return with_uncertainty(context) if retry else context
+
+    return replay_attempts(run.memory, setup.journal, step, declared, context_at, result)
+
+
 def append_tool_message(run: RunState, call: Proposal, text: str) -> None:
     """Give the model its answer."""
     run.conversation.append(("tool", text, call.tool, call.call_id or f"step_{run.step}"))
@@ -112,9 +139,11 @@ class _Action:
         "call",
         "compat",
         "completed",
+        "diverged",
         "extra",
         "intent",
         "key",
+        "memory_key",
         "observed",
         "run",
         "seq",
@@ -133,11 +162,14 @@ class _Action:
         """The effect of an action that may have run. An `unsafe` one runs again only under a rule about uncertain
         retries.
         """
+        self.diverged: Mapping[str, Any] | None = None  # Any: JSON
         self.completed: list[tuple[Mapping[str, Any], ...]] = []
         """The arguments after defaults were added, for each evaluation of the present decision."""
         self.extra: Mapping[str, Any] = NO_FACTS
         """The facts that the policy reads for this call."""
         self.intent = -1
+        self.memory_key = ""
+        """The name of the call in the memory of the run, once it may have happened."""
         self.seq = run.step
         self.observed = run.setup.observed
         self.key = ""
@@ -148,6 +180,8 @@ class _Action:
         """Evaluate the call, and do what the decision permits."""
         if self.uncertain and self.compat.resolves_uncertain and (yield from self.resolve_uncertain()):
             return
+        if self.can_repeat:
+            remember_attempts(self.run, self.seq, self.tool)
         self.extra = self.run.setup.extra
         request = ActionRequest(self.call.tool, args, self.tool.metadata, self.context(wall))
         error = None
@@ -181,7 +215,7 @@ class _Action:
             if approved is None:
                 return
             request = approved
-        if self.compat.intent_follows_approval and (self.observed or self.key):
+        if self.compat.intent_follows_approval and (self.observed or self.key or self.run.memory is not None):
             # PERF: without an intent or an event to hold back, the driver's own check before `Execute` suffices.
             yield from self.stop_if_cancelled()
             yield from self.write_intent(request, decision)
@@ -189,12 +223,8 @@ class _Action:
 
     def context(self, wall: datetime) -> ExecutionContext:
         """The context of the call's evaluation, with the known facts."""
-        setup, extra = self.run.setup, self.extra
-        if self.uncertain:
-            extra = FrozenDict({**extra, **UNCERTAIN})
-        return ExecutionContext(
-            setup.principal, setup.environment, setup.workspace, setup.correlation_id, self.seq, wall, extra
-        )
+        context = run_context(self.run, self.seq, wall, self.extra)
+        return with_uncertainty(context) if self.uncertain else context
 
     def facts(self, request: ActionRequest) -> Steps[tuple[Mapping[str, Any], str | None]]:
         """The facts for the call, from the journal when recorded there, and the reason why they are missing."""
@@ -224,6 +254,7 @@ class _Action:
         self.uncertain = isinstance(answer, Unknown)
         if isinstance(answer, Happened):
             verdict = uncertain.intents[-1].body.get("verdict", "allow") if uncertain.intents else "allow"
+            self.memory_key = remember_attempts(self.run, self.seq, self.tool)
             result = ActionResult(True, answer.value)
             yield from self.record_result(Decision(Verdict(verdict)), result, denied=False, reconciled=True)
             return True
@@ -234,6 +265,12 @@ class _Action:
     def can_repeat(self) -> bool:
         """Return true if an earlier attempt may have taken effect, and another one would repeat the effect."""
         return self.uncertain_effect == "unsafe"
+
+    @property
+    def read(self) -> Mapping[str, Any]:
+        """The fields of a recorded decision about an uncertain retry, and about the session that it came after."""
+        retry = {RETRY: self.uncertain_effect} if self.uncertain else NO_FACTS
+        return retry if self.run.memory is None else {**retry, **self.run.memory.read}
 
     def with_uncertainty_note(self, refusal: str) -> str:
         """A denial of an action that may nevertheless have happened, with a note for the model."""
@@ -252,6 +289,9 @@ class _Action:
         """Ask the policy."""
         decided = expect((yield Decide(request)), Decided)
         self.completed.append(decided.completed)
+        self.diverged = decided.diverged
+        if decided.shared:
+            yield from self.run.append("step.shared", {"step": self.seq, "values": dict(decided.shared)})
         return decided.decision
 
     def decide(self, request: ActionRequest, kind: str = EVALUATED) -> Steps[tuple[ActionRequest, Decision]]:
@@ -259,6 +299,7 @@ class _Action:
         evaluated = request if self.compat.read_only else with_args(request, thaw(request.args))
         self.completed.clear()
         decision = yield from self.evaluate(evaluated)
+        diverged, enforced = self.diverged, decision
         decision = yield from self.guard_uncertain_retry(request, with_known_verdict(decision))
         code = None
         effective = decision.transform_args if self.transforms(decision) else None
@@ -284,6 +325,8 @@ class _Action:
                 else self.with_effective_args(decided_body(self.seq, decision), request)
             )
             yield from self.run.emit(kind, body)
+        if diverged is not None:
+            yield from self.run.note_divergence(self.seq, with_known_verdict(enforced), diverged)
         yield from self.run.record_decision(decision)
         self.run.decided = request, decision
         return request, decision
@@ -314,7 +357,8 @@ class _Action:
         shown = with_args(request, self.run.visible_args(deep_freeze(thaw(request.args))))
         earlier = self.granted_before(request, decision)
         if earlier is None:
-            yield from self.record_approval("approval.requested", request, decision)
+            fields = {} if self.run.memory is None else decision_fields(request, self.read)
+            yield from self.record_approval("approval.requested", request, decision, **fields)
         body: dict[str, Any] = {"seq": self.seq, "approvers": list(decision.approvers)}
         yield from self.run.emit("approval.requested", {**body, "uncertain": True} if self.can_repeat else body)
         if earlier is None:
@@ -360,6 +404,7 @@ class _Action:
             shown.context.correlation_id,
             uncertain=self.can_repeat,
             definition=self.tool.definition,
+            notes=() if self.run.memory is None else self.run.memory.notes(shown),
         )
         if not self.key or not self.compat.journals_approvals:
             return asked
@@ -424,15 +469,23 @@ class _Action:
 
     def write_intent(self, request: ActionRequest, decision: Decision) -> Steps[None]:
         """Write the intent. From then on the journal shows that the action may have run."""
+        attempt = self.run.setup.journal.started_counts.get(self.seq, 0) if self.can_repeat else 0
         if self.key:
             body = {"step": self.seq, "tool": self.call.tool, "verdict": decision.verdict.value}
             if self.compat.resolves_uncertain:
                 body["effect"] = self.tool.metadata.effect
+            if self.run.memory is not None:
+                body.update(intent_fields(request, attempt, self.read))
             self.intent = yield from self.run.append("action.intent", self.with_effective_args(body, request), self.key)
+        if self.run.memory is not None and decision.verdict.value in EFFECTFUL_VERDICTS:
+            self.memory_key = call_key(self.seq, attempt)
+            self.run.memory.intended(request, self.memory_key)
 
     def execute(self, request: ActionRequest, decision: Decision) -> Steps[None]:
         """Run the tool, or its shadow for a dry run, and record the outcome."""
         shadow = decision.verdict is Verdict.DRY_RUN
+        if shadow and self.uncertain and not self.can_repeat:
+            remember_attempts(self.run, self.seq, self.tool)
         if decision.verdict is not Verdict.APPROVE_REQUIRED:
             yield from self.emit_started("action.dry_run" if shadow else "action.started", request, decision)
         event = yield Execute(request, self.tool, shadow, self.key or self.key_without_journal())
@@ -453,6 +506,8 @@ class _Action:
 
     def record_abandoned(self, event: Interrupted) -> Steps[None]:
         """Record that the intent was abandoned: the action did not start, or was undone."""
+        if self.run.memory is not None and self.memory_key:
+            self.run.memory.released(self.memory_key)
         if self.key and self.compat.journals_ends and event.lost is None:
             yield from close_intents(self.run, self.call, (self.intent,), NOT_BEGUN, self.key)
 
@@ -469,6 +524,10 @@ class _Action:
         """Record the action's outcome, and append it for the model. `denied` marks a failure that is a denial."""
         if denied:
             self.run.uncount_repeat()
+            if self.run.memory is not None:
+                self.run.memory.refused(call_key(self.seq))
+            if self.uncertain:
+                self.memory_key = remember_attempts(self.run, self.seq, self.tool)
         self.run.last = StepOutcome(result, decision, denied, opened=opened)
         strict = self.compat.strict_results
         ok = result.ok is True if strict else result.ok
@@ -509,6 +568,8 @@ class _Action:
             record["reconciled"] = True
         _with_opened(record, opened)
         _with_opened(body, opened)
+        if self.memory_key:
+            record.update((yield from self.remember_result(ok is True, result.value)))
         # A transaction commits with the record of its result: before that there is no outcome to report.
         together = self.key and self.tool.metadata.effect == "transactional" and self.compat.resolves_uncertain
         if together:
@@ -522,7 +583,19 @@ class _Action:
             yield from self.run.emit(kind, body)
         if self.key and not together:
             yield from self.run.append("action.result", record, self.key)
+        yield from self.run.show_result(record)
         append_tool_message(self.run, self.call, message)
+
+    def remember_result(self, ok: bool, value: object) -> Steps[Mapping[str, Any]]:
+        """Give the outcome of the call to the memory; return what its record needs for a resumed run."""
+        memory = self.run.memory
+        if memory is None:
+            return {}
+        at = (yield from self.run.read_clock()).wall
+        if not ok:
+            memory.failed(self.memory_key, at)
+            return {"at": at.isoformat()}
+        return {"at": at.isoformat(), **memory.returned(self.memory_key, value, at)}
 
     def emit_compression(self, returned: ToolReturned) -> Steps[None]:
         """Announce that a compressor shortened the text for the model, or failed."""
@@ -584,9 +657,7 @@ def _announce_refusal(
     """Announce the decision on a call that the run denies without asking the policy."""
     setup = run.setup
     if setup.observed and run.compat.audits_decisions:
-        context = ExecutionContext(
-            setup.principal, setup.environment, setup.workspace, setup.correlation_id, run.step, wall, setup.extra
-        )
+        context = run_context(run, run.step, wall, setup.extra)
         yield from run.emit(EVALUATED, refused_body(call, tool, context, Decision(Verdict.DENY, reason), code))
     yield from run.record_decision(Decision(Verdict.DENY, reason))
 
@@ -595,24 +666,37 @@ def _record_invalid_call(run: RunState, call: Proposal, error: str) -> Steps[Non
     """Record a call that cannot be made: of an unknown tool, or with arguments that it does not take."""
     yield from run.emit("action.failed", {"seq": run.step, "reason": error})
     message = f"[error] {error}"
+    body = {"step": run.step, "tool": call.tool, "verdict": None, "ok": False, "error": error, "duration_ms": 0}
+    record = {**body, "message": message}
     if run.setup.journaled and run.compat.journals_ends:
-        body = {"step": run.step, "tool": call.tool, "verdict": None, "ok": False, "error": error, "duration_ms": 0}
-        yield from run.append("action.result", {**body, "message": message}, run.key(run.step, call.tool, call.args))
+        yield from run.append("action.result", record, run.key(run.step, call.tool, call.args))
+    yield from run.show_result(record)
     append_tool_message(run, call, message)
 
 
-def _replay(run: RunState, call: Proposal, result: Mapping[str, Any]) -> Steps[None]:
+def _replay(run: RunState, call: Proposal, result: Mapping[str, Any], wall: datetime) -> Steps[None]:
     """Replay a journaled result: the action happened, so it is neither evaluated nor run again."""
     body = {"seq": run.step, "tool": result.get("tool"), "ok": result.get("ok"), "verdict": result.get("verdict")}
     yield from run.emit("step.replayed", body)
+    yield from run.show_result(result, replayed=True)
+    remember_attempts(run, run.step, run.setup.tools.tools.get(call.tool), result)
     message = safe_str(result.get("message", ""))
     denied = is_refusal(result.get("message"))
     if denied:
         run.uncount_repeat()
+        _take_back(run, call, wall)
     # The journal keeps the message to the model, not the value.
     value = message.removeprefix("[ok] ") if result.get("ok") is True else None
     run.last = StepOutcome(ActionResult(value is not None, value, result.get("error")), denied=denied)
     append_tool_message(run, call, message)
+
+
+def _take_back(run: RunState, call: Proposal, wall: datetime) -> None:
+    """Take back a call that an earlier attempt of the run decided, and that was refused."""
+    tool = run.setup.tools.tools.get(call.tool)
+    if run.memory is not None and tool is not None:
+        context = run_context(run, run.step, wall, run.setup.journal.extras.get(run.step, run.setup.extra))
+        run.memory.refused_before(ActionRequest(call.tool, call.args, tool.metadata, context))
 
 
 def _announce_uncertain(run: RunState, call: Proposal, orphan: StepRecord | None) -> Steps[None]:

@@ -26,7 +26,6 @@ from bobcat.stores.protocol import LeaseLost
 from bobcat.text.json_text import format_exception
 
 REPLY_DELTA = "reply.delta"
-REPLY_COST = "reply.cost"
 BATCH_SECONDS = 0.02
 """Minimum time between two batches of one reply."""
 

@@ -7,10 +7,11 @@ the tool's declared effect, or a decision by a rule about uncertain retries. Not
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bobcat.journal.records import StepRecord
-from bobcat.model.decision import Decision, Verdict
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
 from bobcat.model.frozen import FrozenDict
 from bobcat.model.run import Happened, NotHappened, ToolDef, Unknown
 from bobcat.runtime.commands import Interrupted, Reconcile, ReconcilerReplied
@@ -104,6 +105,19 @@ def require_approval(decision: Decision) -> Decision:
 def depends_on_uncertainty(decision: Decision, without: Decision) -> bool:
     """Return true if the uncertainty changed the decision: another verdict, or other rules, than without it."""
     return decision.verdict is not without.verdict or tuple(decision.matched_rules) != tuple(without.matched_rules)
+
+
+def with_uncertainty(context: ExecutionContext) -> ExecutionContext:
+    """The same context with the marker of an uncertain retry."""
+    return replace(context, extra=FrozenDict({**context.extra, **UNCERTAIN}))
+
+
+def without_uncertainty(request: ActionRequest) -> ActionRequest:
+    """The same request without the marker of an uncertain retry."""
+    context = request.context
+    extra = {name: value for name, value in context.extra.items() if name not in UNCERTAIN}
+    certain = replace(context, extra=FrozenDict(extra))
+    return ActionRequest(request.tool, request.args, request.declared, certain)
 
 
 _OUTCOMES = {Happened: "happened", NotHappened: "not_happened", Unknown: "unknown"}

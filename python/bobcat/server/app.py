@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bobcat import pdp
+from bobcat.bundle import Policy
 from bobcat.bundle.explanation import decision_json
 from bobcat.errors import RequestError
 from bobcat.logs import logger
@@ -20,6 +21,7 @@ from bobcat.model.request_json import parse_request, request_from_data
 from bobcat.runtime.evaluate import evaluate_or_deny
 from bobcat.server.authzen import answer_of, evaluate_batch, metadata, request_of
 from bobcat.server.limits import Limits, Rates, Tokens
+from bobcat.server.monitor import Monitor
 from bobcat.server.policy_source import PolicyFile
 
 try:
@@ -37,9 +39,17 @@ LARGE_BYTES = 64 * 1024
 """Size of a body that is answered in a thread."""
 
 
-def create_app(source: PolicyFile, *, tokens: Tokens | None = None, limits: Limits = Limits()) -> Starlette:  # noqa: B008
-    """Build the application. Without `tokens` every client that can connect may ask: for a Unix socket."""
-    server = _Server(source, tokens, limits)
+def create_app(
+    source: PolicyFile,
+    *,
+    tokens: Tokens | None = None,
+    limits: Limits = Limits(),  # noqa: B008
+    candidate: PolicyFile | None = None,
+) -> Starlette:
+    """Build the application. `candidate` decides beside the policy, and is only compared.
+
+    Without `tokens` every client that can connect may ask: for a Unix socket."""
+    server = _Server(source, tokens, limits, candidate)
     decides = [
         ("/access/v1/evaluation", server.evaluation),
         ("/access/v1/evaluations", server.evaluations),
@@ -56,11 +66,12 @@ def create_app(source: PolicyFile, *, tokens: Tokens | None = None, limits: Limi
 
 
 class _Server:
-    def __init__(self, source: PolicyFile, tokens: Tokens | None, limits: Limits) -> None:
+    def __init__(self, source: PolicyFile, tokens: Tokens | None, limits: Limits, candidate: PolicyFile | None) -> None:
         self._source = source
         self._tokens = tokens
         self._limits = limits
         self._rates = Rates(limits.rate)
+        self._monitor = None if candidate is None else Monitor(candidate)
 
     def guarded(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         """The endpoint behind authentication, the rate and the size limit; its errors as JSON."""
@@ -113,13 +124,13 @@ class _Server:
             raise RequestError("bad_request", "the request must be an object")
         policy = self._source.policy
         return _json(
-            evaluate_batch(data, _now(), lambda request: evaluate_or_deny(policy, request), self._limits.max_items)
+            evaluate_batch(data, _now(), lambda request: self._decided(policy, request), self._limits.max_items)
         )
 
     def decide(self, _: Request, body: bytes) -> Response:
         """Bobcat's JSON: one request as `requests.md` describes it."""
         policy = self._source.policy
-        decision = evaluate_or_deny(policy, _timed(body, _now()))
+        decision = self._decided(policy, _timed(body, _now()))
         return _json({"bundle": policy.id, **decision_json(decision)})
 
     def decide_many(self, _: Request, body: bytes) -> Response:
@@ -134,6 +145,9 @@ class _Server:
             except RequestError as error:
                 raise RequestError(error.code, f"line {number}: {error}") from error
         decisions = pdp.evaluate_many(policy, requests)
+        if self._monitor is not None:
+            for request, decision in zip(requests, decisions, strict=True):
+                self._monitor.compare(request, decision)
         text = "".join(
             json.dumps({"bundle": policy.id, **decision_json(each)}, allow_nan=False) + "\n" for each in decisions
         )
@@ -148,6 +162,7 @@ class _Server:
                 "epoch": policy.epoch,
                 "loaded": self._source.loaded.isoformat(),
                 "problem": self._source.problem,
+                **({} if self._monitor is None else {"candidate": self._monitor.to_json()}),
             }
         )
 
@@ -160,7 +175,13 @@ class _Server:
         return PlainTextResponse("ok\n" if self._source.problem is None else "stale\n")
 
     def _decision(self, request: ActionRequest) -> Decision:
-        return evaluate_or_deny(self._source.policy, request)
+        return self._decided(self._source.policy, request)
+
+    def _decided(self, policy: Policy, request: ActionRequest) -> Decision:
+        decision = evaluate_or_deny(policy, request)
+        if self._monitor is not None:
+            self._monitor.compare(request, decision)
+        return decision
 
 
 def _timed(body: bytes, now: datetime) -> ActionRequest:

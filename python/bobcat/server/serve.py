@@ -37,6 +37,7 @@ def serve(
     uds: str | None = None,
     tokens: Tokens | None = None,
     limits: Limits = Limits(),  # noqa: B008 - a frozen value
+    candidate: PolicyFile | None = None,
     reload_seconds: float = 1.0,
     log_level: str = "warning",
 ) -> None:
@@ -46,7 +47,7 @@ def serve(
     looked at every `reload_seconds` (0: never), and loaded again at SIGHUP.
     """
     config = uvicorn.Config(
-        create_app(source, tokens=tokens, limits=limits),
+        create_app(source, tokens=tokens, limits=limits, candidate=candidate),
         host=host,
         port=port,
         log_level=log_level,

@@ -1,0 +1,171 @@
+"""A candidate policy beside the enforced one: it decides the same calls, and has no effect on them.
+
+Called by the driver of a run and by the decision server. INVARIANT: nothing of a candidate reaches a decision, the
+arguments of a call or an approval; a candidate that cannot decide is a divergence.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bobcat.bundle import Policy
+from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.decision_change import compare, then_of_decision
+from bobcat.model.frozen import deep_freeze, thaw
+from bobcat.runtime.evaluate import complete_transform, evaluate_or_deny, with_known_verdict
+from bobcat.runtime.memory import reads_task
+from bobcat.text.json_text import format_exception
+
+HOST_SECONDS = 0.1
+"""Longest time in seconds that a decision waits for a candidate with Python rules that are not compiled."""
+MAX_GROUPS = 1_000
+"""Groups of divergences that a tally keeps apart; later ones are counted by kind only."""
+
+Bind = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # Any: arguments of any call
+_ERRORS = ("<rule_error:", "<default:evaluation_error>")
+
+
+class Candidate:
+    """A policy that decides beside another one. Raises `TypeError` and `ValueError` for one that cannot."""
+
+    def __init__(self, policy: Policy, task: str | None = None) -> None:
+        check_candidate(policy)
+        self.policy = policy
+        self._task = task if reads_task(policy) else None
+        self._threaded = bool(policy.manifest.host_rules)
+        self._late: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def divergence(self, request: ActionRequest, decision: Decision, bind: Bind | None = None) -> dict[str, Any] | None:
+        """Decide `request` and compare with the enforced `decision`; None if a call has the same outcome under both.
+
+        `kind` of a divergence is `tightened`, `loosened`, `unclear` (other arguments or approvers) or `error`.
+        """
+        try:
+            found = self._decided(request, bind)
+            if _alike(decision, found):  # PERF: the usual case
+                return None
+            kind = _kind(with_known_verdict(decision), found)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also `SystemExit` and `RecursionError`
+            found, kind = Decision(decision.verdict, format_exception(error), _ERRORS[1:]), "error"
+        if kind is None:
+            return None
+        return {
+            "kind": kind,
+            "verdict": None if kind == "error" else str(found.verdict),
+            "reason": found.reason or "",
+            "matched_rules": list(found.matched_rules),
+            "bundle_id": self.policy.id,
+        }
+
+    def _decided(self, request: ActionRequest, bind: Bind | None) -> Decision:
+        if self._task is not None and request.context.task is None:
+            request = replace(request, context=replace(request.context, task=self._task))
+        return self._in_thread(request, bind) if self._threaded else self._evaluated(request, bind)
+
+    def _evaluated(self, request: ActionRequest, bind: Bind | None) -> Decision:
+        decision = evaluate_or_deny(self.policy, request)
+        if decision.transform_args is not None and bind is not None:
+            decision = complete_transform(self.policy, request, decision, bind)
+        return with_known_verdict(decision)
+
+    def _in_thread(self, request: ActionRequest, bind: Bind | None) -> Decision:
+        """Decide in a thread, which is left behind when it takes too long; at most one is."""
+        with self._lock:
+            return self._awaited(request, bind)
+
+    def _awaited(self, request: ActionRequest, bind: Bind | None) -> Decision:
+        if self._late is not None and self._late.is_alive():
+            raise TimeoutError("an earlier decision of the candidate still runs")
+        own = ActionRequest(request.tool, deep_freeze(thaw(request.args)), request.declared, request.context)
+        found: list[Decision | BaseException] = []
+
+        def decide() -> None:
+            try:
+                found.append(self._evaluated(own, bind))
+            except BaseException as error:
+                found.append(error)
+
+        self._late = threading.Thread(target=decide, name="bobcat-candidate", daemon=True)
+        self._late.start()
+        self._late.join(HOST_SECONDS)
+        if not found:
+            raise TimeoutError(f"the candidate took longer than {HOST_SECONDS} s")
+        if isinstance(found[0], Decision):
+            return found[0]
+        raise RuntimeError(format_exception(found[0]))
+
+
+def check_candidate(policy: object) -> None:
+    """Raise `TypeError` for anything but a policy, and `ValueError` for a policy with rules that remember."""
+    if not isinstance(policy, Policy):
+        raise TypeError(
+            f"candidate must be a Policy, got {type(policy).__name__}; make one with Policy.compile or Policy.load"
+        )
+    if policy.remembers:
+        raise ValueError("candidate has rules that remember, which need a run of their own; use `bobcat replay`")
+
+
+class Divergences:
+    """Counts of a candidate's decisions and divergences, for a server."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._decided = 0
+        self._kinds: Counter[str] = Counter()
+        self._groups: Counter[tuple[str, str, str, tuple[str, ...], tuple[str, ...], str]] = Counter()
+
+    def count(self, tool: str, decision: Decision, divergence: Mapping[str, Any] | None) -> None:
+        """Count one decision."""
+        with self._lock:
+            self._decided += 1
+            if divergence is None:
+                return
+            kind, new = str(divergence["kind"]), str(divergence["verdict"] or "error")
+            self._kinds[kind] += 1
+            rules = tuple(decision.matched_rules), tuple(divergence["matched_rules"])
+            key = kind, str(decision.verdict), new, *rules, tool
+            if key in self._groups or len(self._groups) < MAX_GROUPS:
+                self._groups[key] += 1
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """The counts, with the most frequent groups first."""
+        with self._lock:
+            groups = sorted(self._groups.items(), key=lambda each: (-each[1], each[0]))
+            return {
+                "decided": self._decided,
+                "diverged": dict(sorted(self._kinds.items())),
+                "groups": [
+                    {"kind": kind, "old": old, "new": new, "old_rules": list(old_rules), "new_rules": list(new_rules),
+                     "tool": tool, "count": count}
+                    for (kind, old, new, old_rules, new_rules, tool), count in groups
+                ],
+            }  # fmt: skip
+
+
+def _alike(decision: Decision, found: Decision) -> bool:
+    """Return true if the same rules decide alike, without arguments or approvers that could differ."""
+    verdict = decision.verdict
+    return (
+        found.verdict is verdict
+        and found.matched_rules == decision.matched_rules
+        and found.transform_args is None
+        and decision.transform_args is None
+        and verdict is not Verdict.APPROVE_REQUIRED
+    )
+
+
+def _kind(decision: Decision, found: Decision) -> str | None:
+    same = decision.verdict is found.verdict and tuple(decision.matched_rules) == tuple(found.matched_rules)
+    if any(name.startswith(_ERRORS) for name in found.matched_rules):
+        return None if same else "error"
+    if (decision.transform_args is None) != (found.transform_args is None) and decision.verdict is found.verdict:
+        return "unclear"
+    direction = compare(then_of_decision(decision), found)
+    return None if direction == "other_rules" else direction
