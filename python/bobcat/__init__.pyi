@@ -121,6 +121,9 @@ from bobcat.errors import (
     ToolError as ToolError,
 )
 from bobcat.errors import (
+    TriggerError as TriggerError,
+)
+from bobcat.errors import (
     UndoError as UndoError,
 )
 from bobcat.executors import (
@@ -402,6 +405,7 @@ from bobcat.threads import Facts as Facts
 from bobcat.threads import LastMessages as LastMessages
 from bobcat.threads import LastTokens as LastTokens
 from bobcat.threads import Pinned as Pinned
+from bobcat.threads import PurgeReport as PurgeReport
 from bobcat.threads import Recent as Recent
 from bobcat.threads import ReplyDiscarded as ReplyDiscarded
 from bobcat.threads import Summary as Summary
@@ -427,6 +431,10 @@ from bobcat.tools.decorator import (
     tool as tool,
 )
 from bobcat.tools.toolset import ToolSet as ToolSet
+from bobcat.triggers import Firing as Firing
+from bobcat.triggers import Trigger as Trigger
+from bobcat.triggers import Triggers as Triggers
+from bobcat.triggers import WorkerTriggers as WorkerTriggers
 from bobcat.undo import (
     Recovered as Recovered,
 )

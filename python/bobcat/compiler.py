@@ -19,7 +19,7 @@ from bobcat.diagnostics.model import Diagnostic, Severity
 from bobcat.diagnostics.render import render_text
 from bobcat.errors import PolicyCompileError, PolicyWarning, warn_caller
 from bobcat.frontend.builder.rules import AnyPythonRule, BuiltPolicy, take_built, texts_of
-from bobcat.frontend.profiles import lower
+from bobcat.frontend.profiles import lower, with_python
 from bobcat.frontend.python.host import Priorities, PythonRules, Uncompiled, to_rules
 from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.yaml.encoding import decode
@@ -58,8 +58,11 @@ def compile_policy(
         raise ValueError(f"`{profile}` is not a profile; the profiles are {', '.join(PROFILES)}")
     uncompiled = _read_uncompiled(uncompiled, host)
     written, built, functions = take_built(source, python_rules)
-    python = to_rules(functions, python_rule_priorities, profile=profile, uncompiled=uncompiled)
-    lowered = lower(written, source_path, profile, python, built)
+    lowered = lower(written, source_path, profile, built)
+    python = to_rules(
+        functions, python_rule_priorities, profile=profile, uncompiled=uncompiled, sources=lowered.sources
+    )
+    lowered = with_python(lowered, python)
     found = reported(lowered.findings)
     if profile == "strict" and lowered.policy is not None:
         found = (*found, *_name_clashes(lowered.policy, {item.code for item in found}))

@@ -8,7 +8,8 @@ ValueError
 ├── ArgumentError           a call's arguments are refused before the policy is asked; carries a code
 ├── ApprovalError           an answer to an approval does not count; carries a code
 ├── JobError                a job cannot be queued, made or changed; carries a code
-└── AuditError              an audit line cannot be read, or decided again; carries a code
+├── AuditError              an audit line cannot be read, or decided again; carries a code
+└── UserCodeError           a module of rules, or a file of tools, cannot be loaded
 OSError
 ├── PermissionError
 │   └── ActionBlocked       an allowlist, or a gate without a grant, blocked an action of a tool
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 IncompleteCode: TypeAlias = Literal["agent_failed", "reply_cut_off", "reply_refused", "unmediated_tool"]
 """The codes of `IncompleteReply`, all of them of `RunErrorCode`."""
+FileCode: TypeAlias = Literal["missing", "damaged", "not_loaded", "unsupported"]
+"""The codes of an `AttachmentError` with which a run ends, all of them of `RunErrorCode`."""
 
 _PACKAGE = __file__.removesuffix("errors.py")
 
@@ -113,6 +116,10 @@ class TriggerError(_CodedError):
 
 class AuditError(_CodedError):
     """An audit line cannot be read, or decided again. `code` is one of the codes in `docs/how-to/audit-a-run.md`."""
+
+
+class UserCodeError(ValueError):
+    """A module of rules, or an object that `module:NAME` names, cannot be loaded."""
 
 
 class ActionBlocked(PermissionError):

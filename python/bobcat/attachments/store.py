@@ -16,7 +16,7 @@ from typing import Any
 from bobcat.attachments.limits import AttachmentLimits
 from bobcat.errors import AttachmentError
 from bobcat.model.attachment import Attachment
-from bobcat.stores.protocol import DurableStore, VersionConflict
+from bobcat.stores.protocol import DurableStore, Entry, VersionConflict, erasable
 
 KIND, CHUNK_KIND = "attachment", "attachment.chunk"
 CHUNK = 512 * 1024
@@ -34,8 +34,7 @@ class AttachmentStore:
         self._limits.check(attachments)
         contents = {each.digest: each.content() for each in attachments}
         for digest, data in contents.items():
-            if not await self._is_complete(digest, data):
-                await self._write(digest, data)
+            await self._keep(digest, data)
 
     async def load(self, attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
         """The attachments with their data. Raises `AttachmentError`: `missing`, `damaged`."""
@@ -54,6 +53,46 @@ class AttachmentStore:
             raise _damaged(digest)
         return found
 
+    async def documents(self, digest: str) -> list[Entry]:
+        """The documents of an attachment as they are now, for `remove`: the one that declares it complete first."""
+        head = await self._store.get(KIND, digest)
+        found = [] if head is None else [head]
+        after = f"{digest}/"
+        while page := await self._store.scan(CHUNK_KIND, after=after):
+            found += [entry for entry in page if entry.key.startswith(f"{digest}/")]
+            after = page[-1].key
+            if not after.startswith(f"{digest}/"):
+                break
+        return found
+
+    async def remove(self, documents: Sequence[Entry]) -> bool:
+        """Remove an attachment that is as `documents` read it; false for one that was saved since.
+
+        Raises `StoreError` (`not_erasable`).
+        """
+        store = erasable(self._store)
+        for entry in documents:
+            try:
+                removed = await store.discard(entry)
+            except VersionConflict:
+                removed = False
+            if not removed and entry.kind == KIND:
+                return False
+        return True
+
+    async def _keep(self, digest: str, data: bytes) -> None:
+        """Write an attachment, or renew one that is complete, so that a removal that has begun is refused."""
+        while True:
+            head = await self._store.get(KIND, digest)
+            if head is None or not await self._is_complete(digest, data):
+                await self._write(digest, data)
+                return
+            try:
+                await self._store.put(KIND, digest, head.body, expected=head.version)
+                return
+            except VersionConflict:
+                continue
+
     async def _is_complete(self, digest: str, data: bytes) -> bool:
         try:
             return await self.read(digest) == data
@@ -67,11 +106,9 @@ class AttachmentStore:
         await self._put(KIND, digest, {"size": len(data)})
 
     async def _put(self, kind: str, key: str, body: Mapping[str, Any]) -> None:
-        """Write a document whose body follows from its key, beside other writers."""
+        """Write a document whose body follows from its key, beside other writers. An equal one is written again."""
         while True:
             known = await self._store.get(kind, key)
-            if known is not None and dict(known.body) == body:
-                return
             try:
                 await self._store.put(kind, key, body, expected=0 if known is None else known.version)
                 return

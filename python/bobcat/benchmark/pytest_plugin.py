@@ -3,7 +3,8 @@
     def test_decisions_are_fast(bobcat_bench):
         bobcat_bench("policy.yaml", requests="requests.jsonl", baseline="bench.json", fail_over=1.10)
 
-pytest loads this module whenever Bobcat is installed: it imports no other Bobcat module before the fixture is used.
+pytest loads this module whenever Bobcat is installed, and with it the collector of policy tests: they import no other
+Bobcat module before they are used.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Requests: TypeAlias = "str | os.PathLike[str] | Iterable[ActionRequest | Mapping[str, Any]] | None"  # Any: JSON
 OPTION = "--bobcat-bench-save"
+pytest_plugins = ("bobcat.testing.pytest_plugin",)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -208,6 +208,7 @@ def _show(approval: Approval, workspace: str | None, output_format: str) -> None
         ("for", f"{safe_name(approval.principal)}, {safe_name(approval.environment)}"),
         ("rule", safe_names(approval.rules)),
         ("reason", safe_text(approval.reason)),
+        *[("note", safe_text(note)) for note in approval.notes],
         ("approvers", f"{needed}{safe_names(approval.approvers) or 'anybody'}"),
         ("policy", safe_text(approval.bundle_id)),
         ("asked", approval.created.isoformat(timespec="seconds")),

@@ -162,10 +162,10 @@ def _json_object(name: str, text: str) -> str:
 
 def _bound(request: ActionRequest, spec: str, *, declares: bool) -> CallInput:
     """Return the call as evaluated in a run with the tools."""
-    from bobcat.cli.named_object import load_tools
     from bobcat.errors import ArgumentError, RequestError
     from bobcat.model.decision import Decision, Verdict
     from bobcat.runtime.mediator import bind_request
+    from bobcat.tools.named_object import load_tools
 
     if declares:
         raise RequestError("bad_request", f"the tools of `{spec}` already set `declared`; remove one of the two")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bobcat.build.rule_module import is_policy
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
 from bobcat.cli.inputs import DEFAULT_POLICY, MODULE, Profile, read_bytes, read_rules, report_imports, uncompiled
 from bobcat.cli.options import format_option_of, profile_option, uncompiled_option
 from bobcat.cli.output import echo_json, show_diagnostics, wants_colour
 from bobcat.cli.policy_files import policies_below
-from bobcat.cli.rule_module import is_policy
 
 if TYPE_CHECKING:
     from bobcat.diagnostics.model import Diagnostic
@@ -88,7 +88,8 @@ def _checked(path: str, profile: Profile, tools: Mapping[str, ToolFacts] | None)
     """Return the text of a source and its findings."""
     from bobcat.bundle import is_bundle
     from bobcat.frontend.builder.rules import take_built
-    from bobcat.frontend.python import to_rules
+    from bobcat.frontend.python import PythonRules, to_rules
+    from bobcat.frontend.result import LoweringResult
     from bobcat.frontend.yaml.encoding import decode
     from bobcat.lint.check import check_source
 
@@ -98,7 +99,10 @@ def _checked(path: str, profile: Profile, tools: Mapping[str, ToolFacts] | None)
         whole = [item for item in module.rules if is_policy(item)]
         source: Any = whole[0] if len(whole) == 1 else {}  # the only policy: its defaults apply
         _, built, functions = take_built({}, [item for item in module.rules if item is not source])
-        python = to_rules(functions, profile=profile, uncompiled=uncompiled())
+
+        def python(lowered: LoweringResult) -> PythonRules:
+            return to_rules(functions, profile=profile, uncompiled=uncompiled(), sources=lowered.sources)
+
         found = check_source(source, path, profile=profile, python=python, built=built, module=module.text, tools=tools)
         return module.text, found
     data, name = read_bytes(path)
@@ -110,9 +114,9 @@ def _checked(path: str, profile: Profile, tools: Mapping[str, ToolFacts] | None)
 
 def _tool_facts(spec: str) -> dict[str, ToolFacts]:
     """Return the tools that `--tools` names, in the form of the analysis."""
-    from bobcat.cli.named_object import load_tools
     from bobcat.lint.argument_schema import ToolFacts
     from bobcat.model.request_json import declared_data
+    from bobcat.tools.named_object import load_tools
     from bobcat.tools.schema import tooldef_to_json_schema
 
     tools = load_tools(spec).tools

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bobcat.cli.calls import CallOptions, call_options, read_call
+from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import PolicySource, asking, policy_command
 from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
+from bobcat.cli.store import records_in_store, store_option_of
 from bobcat.language.operators import SIGNS
 from bobcat.text.display import safe_name, safe_text
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
+    from bobcat.bundle import Policy
     from bobcat.bundle.explanation import Clause, Explanation, RuleExplanation
     from bobcat.diagnostics.model import Span
     from bobcat.model.decision import Decision
@@ -30,27 +33,70 @@ WORDS = {"all": "all of", "any": "any of", "not": "not"}
     "explain",
     call_options,
     click.option("--all", "show_all", is_flag=True, help="Also show the clauses of rules that did not fire."),
+    click.option("--run", "run_id", metavar="ID", help="Explain a step of this run, from its journal."),
+    click.option("--step", type=click.IntRange(0), help="The step of the run; the first one is 0."),
+    store_option_of(required=False, help="The store of the run's journal."),
 )
-def explain(source: PolicySource, *, call: CallOptions, show_all: bool, output_format: str) -> None:
+def explain(
+    source: PolicySource,
+    *,
+    call: CallOptions,
+    show_all: bool,
+    run_id: str | None,
+    step: int | None,
+    store_url: str | None,
+    output_format: str,
+) -> None:
     """Explain the decision of POLICY, a source or a bundle, on a tool call.
 
-    The call is given as for `eval`. Rules are listed in evaluation order.
+    The call is given as for `eval`, or is a step of a recorded run. Rules are listed in evaluation order.
 
+    \b
     Example: bobcat explain policy.yaml --tool shell --args '{"cmd": "ls"}'
+             bobcat explain policy.bobcat --store sqlite:///runs.db --run r1 --step 3
     """
     from bobcat.bundle.explanation import Explanation
 
-    given = read_call(source.path, call)
+    recorded = run_id is not None or step is not None
+    given = None if recorded else read_call(source.path, call)
     bundle = source.open()
     with asking():
-        refusal = given.refusal
-        explanation = bundle.explain(given.request) if refusal is None else Explanation(refusal, (), bundle.id)
+        if given is None:
+            explanation = _explain_step(bundle, call, run_id, step, store_url)
+        elif given.refusal is None:
+            explanation = bundle.explain(given.request)
+        else:
+            explanation = Explanation(given.refusal, (), bundle.id)
     if output_format == "json":
         write_json(explanation.to_json())
     else:
         out = console()
         head = hanging(out, _head(explanation.decision))
         out.print(_tree(head, explanation, bundle.sources, show_all=show_all))
+
+
+def _explain_step(
+    bundle: Policy, call: CallOptions, run_id: str | None, step: int | None, store_url: str | None
+) -> Explanation:
+    """Explain a step of a recorded run."""
+    from bobcat.errors import AuditError
+    from bobcat.runtime.recorded_step import explain_step, recorded_step, session_of
+    from bobcat.threads.journal import earlier_turns
+    from bobcat.tools.named_object import load_tools
+
+    if run_id is None or step is None or store_url is None:
+        raise click.UsageError("`--run`, `--step` and `--store` go together")
+    if call.tool is not None or call.request_file is not None:
+        raise click.UsageError("give a call or `--run`, not both")
+    tools = None if call.tools is None else load_tools(call.tools)
+    try:
+        earlier = [records_in_store(store_url, each) for each in earlier_turns(run_id)]
+        records = records_in_store(store_url, run_id)
+        journal = session_of(records, step)
+        session = () if journal is None else records_in_store(store_url, journal, may_lack=True)
+        return explain_step(bundle, recorded_step(records, bundle, step, tools, earlier, session))
+    except AuditError as error:
+        raise InputError(f"{error} ({error.code})") from error
 
 
 def _head(decision: Decision) -> Text:
@@ -64,6 +110,8 @@ def _head(decision: Decision) -> Text:
 def _tree(head: Text, explanation: Explanation, sources: Mapping[str, str], *, show_all: bool) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
+
+    from bobcat.runtime.uncertainty import UNCERTAIN_MARKER
 
     decision = explanation.decision
     tree = Tree(head, guide_style="dim")
@@ -85,7 +133,7 @@ def _tree(head: Text, explanation: Explanation, sources: Mapping[str, str], *, s
             Text(f"refused before any rule: {safe_text(decision.matched_rules[0])}", style=VERDICT_COLOURS["deny"])
         )
         return tree
-    deciders = [name for name in decision.matched_rules if name.startswith("<default:")]
+    deciders = [name for name in decision.matched_rules if name.startswith("<default:") and name != UNCERTAIN_MARKER]
     for name in deciders:
         tree.add(Text(f"no rule fired: {safe_text(name)}", style=VERDICT_COLOURS[decision.verdict]))
     return tree

@@ -44,7 +44,7 @@ def reason_of(error: OSError) -> str:
 
 def report_failure(error: Exception) -> int | None:
     """Report an error on stderr and return the exit code; None for an internal error."""
-    from bobcat.errors import BundleError, DecisionLogError, PolicyCompileError, RequestError
+    from bobcat.errors import BundleError, DecisionLogError, PolicyCompileError, RequestError, UserCodeError
 
     match error:
         case PolicyCompileError():
@@ -59,6 +59,9 @@ def report_failure(error: Exception) -> int | None:
             return UNREADABLE
         case DecisionLogError():
             click.echo(f"error[{error.code}]: {safe_text(error)}", err=True)
+            return UNREADABLE
+        case UserCodeError():
+            InputError(str(error)).show()
             return UNREADABLE
         case OSError():
             name = f" `{safe_text(error.filename)}`" if error.filename else ""

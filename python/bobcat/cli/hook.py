@@ -12,20 +12,21 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from bobcat.cli.failures import USAGE
-from bobcat.cli.hooks.call import HOSTS, Call, HookError, Host, read_call
+from bobcat.cli.hooks.call import HOSTS, Call, HookError, Host
 
 if TYPE_CHECKING:
     from bobcat.bundle import Policy
 
 DEADLINE = 5
 """Seconds for reading, deciding and writing; the same as in `rust/hook/src/main.rs`."""
-_USAGE = "usage: bobcat hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE]"
+_USAGE = "usage: bobcat hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY]"
 _STOPS = ("SIGALRM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM")
 _COMPILE = "compile it with `bobcat compile POLICY.yaml --output POLICY.bobcat`"
 
@@ -58,8 +59,12 @@ class _HookCommand(click.Command):
 @click.option("--grant", is_flag=True, help="Answer `allow` where the policy allows; by default the host still asks.")
 @click.option("--log", metavar="LOG", help="A decision log: FILE.jsonl, another path for SQLite, or a URL.")
 @click.option("--approvals", metavar="STORE", help="Ask for approvals in this store, a URL as `--store` takes.")
-def hook(host: Host, policy: Path, grant: bool, log: str | None, approvals: str | None) -> None:
+@click.option("--state", metavar="DIRECTORY", type=Path, help="Where a policy that remembers keeps sessions.")
+def hook(host: Host, policy: Path, *, grant: bool, log: str | None, approvals: str | None, state: Path | None) -> None:
     """Decide on the tool call that HOST writes to standard input, and answer in its dialect.
+
+    For a policy that remembers, the calls of a session are on record in a directory. Results of calls and the user's
+    words, where the host reports them, are recorded there, too.
 
     The native `bobcat-hook` does the same without Python, and is what `bobcat install` writes into a host's settings.
     Exits with 0 when the whole answer is written, otherwise with 2.
@@ -68,7 +73,8 @@ def hook(host: Host, policy: Path, grant: bool, log: str | None, approvals: str 
         _watch()
         loaded = _loaded(policy)
         text = sys.stdin.buffer.read()  # here: a thread that reads it would block the end of the process
-        _write(_in_thread(lambda: _answer(read_call(host, text), loaded, grant=grant, log=log, approvals=approvals)))
+        options = _Options(grant, log, approvals, state)
+        _write(_in_thread(lambda: _handle(host, text, loaded, options)))
     except HookError as error:
         raise _HookFailure(str(error)) from error
     except BaseException as error:  # nothing may end this command with another exit code
@@ -102,26 +108,54 @@ def _in_thread(work: Callable[[], str]) -> str:
     return result[0]
 
 
-def _answer(call: Call, policy: Policy, *, grant: bool, log: str | None, approvals: str | None) -> str:
+@dataclass(frozen=True, slots=True)
+class _Options:
+    grant: bool
+    log: str | None
+    approvals: str | None
+    state: Path | None
+
+
+def _handle(host: Host, text: bytes, policy: Policy, options: _Options) -> str:
+    """Answer a call, or record the result of one or the user's words, without an answer. Raises `HookError`."""
+    from bobcat.cli.hooks.call_result import CallResult, UserTask, read_input
+
+    given = read_input(host, text)
+    if isinstance(given, Call):
+        return _answer(given, policy, options)
+    from bobcat.cli.hooks.remember import record_result, record_task
+
+    match given:
+        case CallResult():
+            record_result(policy, given, options.state)
+        case UserTask():
+            record_task(policy, given, options.state)
+    return ""
+
+
+def _answer(call: Call, policy: Policy, options: _Options) -> str:
     """Decide, record the decision, and return the text of the answer. Raises `HookError`."""
     from bobcat.cli.hooks.answer import choose, render
+    from bobcat.cli.hooks.remember import remembering
     from bobcat.model.decision import Verdict
-    from bobcat.pdp import evaluate
 
-    decision = evaluate(policy, call.request)
-    more: Mapping[str, Any] = {}  # Any: JSON
-    if approvals is not None and decision.verdict is Verdict.APPROVE_REQUIRED:
-        from bobcat.cli.hooks.approving import settle
+    with remembering(policy, call, options.state) as memory:
+        decision = memory.decide(call.request)
+        more: Mapping[str, Any] = {}  # Any: JSON
+        if options.approvals is not None and decision.verdict is Verdict.APPROVE_REQUIRED:
+            from bobcat.cli.hooks.approving import settle
 
-        settled = settle(approvals, policy, call, decision, grant=grant)
-        chosen, decision, more = settled.answer, settled.decision, settled.more
-    else:
-        chosen = choose(call, decision, grant=grant)
-    text = render(call, chosen, grant=grant)
-    if log is not None:
+            settled = settle(options.approvals, memory, decision, grant=options.grant)
+            chosen, decision, more = settled.answer, settled.decision, settled.more
+        else:
+            chosen = choose(call, decision, grant=options.grant)
+        text = render(call, chosen, grant=options.grant)
+        if chosen.kind != "deny":
+            memory.record(decision)
+    if options.log is not None:
         from bobcat.cli.hooks.record import Recorded, record
 
-        record(log, call, chosen, Recorded(policy.id, decision, more))
+        record(options.log, call, chosen, Recorded(policy.id, decision, more))
     return text
 
 

@@ -11,7 +11,13 @@ from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.output import write_file
 from bobcat.text.display import safe_text
 
-STARTER = ("policy.yaml", "policy_tools.py", "test_policy.py")
+STARTER = (
+    "policy.yaml",
+    "policy_tools.py",
+    "policy.policytest.yaml",
+    "programs.policytest.yaml",
+    "test_policy.py",
+)
 
 
 @click.command()
@@ -25,7 +31,10 @@ STARTER = ("policy.yaml", "policy_tools.py", "test_policy.py")
 )
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(directory: str, force: bool) -> None:
-    """Write a starter policy (policy.yaml), its tools (policy_tools.py) and its tests (test_policy.py)."""
+    """Write a starter policy (policy.yaml), its tools (policy_tools.py) and its tests.
+
+    The tests are suites for `bobcat test` (*.policytest.yaml), and a program (test_policy.py).
+    """
     target = Path(directory)
     try:
         target.mkdir(parents=True, exist_ok=True)

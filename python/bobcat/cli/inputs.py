@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 from click.core import ParameterSource
 
+from bobcat.build.rule_module import RuleModule, is_policy, load_rules
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
 from bobcat.cli.options import (
     Decorated,
@@ -25,7 +26,6 @@ from bobcat.cli.options import (
     profile_option,
     python_rule_option,
 )
-from bobcat.cli.rule_module import RuleModule, is_policy, load_rules
 from bobcat.text.display import safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from bobcat.cli.output import echo_line, wants_colour, write_json
 from bobcat.text.display import safe_text
 
 if TYPE_CHECKING:
+    from bobcat.bundle import Policy
     from bobcat.cli.hooks.settings_file import SettingsFile
 
 DEFAULT_BUNDLE = "policy.bobcat"
@@ -39,6 +40,14 @@ class _Plan:
         return bool(self.difference)
 
 
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Events beside that of calls at which the hook is installed, and notes about others."""
+
+    added: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
 @click.command()
 @click.argument("host", type=click.Choice(HOSTS))
 @click.argument("options", nargs=-1, metavar="[-- HOOK_OPTION...]")
@@ -51,6 +60,7 @@ class _Plan:
 @click.option("--grant", is_flag=True, help="Answer `allow` where the policy allows; by default the host still asks.")
 @click.option("--log", metavar="FILE|URL", help="The decision log of the hook.")
 @click.option("--approvals", metavar="URL", help="The store in which the hook keeps approvals.")
+@click.option("--state", metavar="DIRECTORY", help="Where the hook keeps sessions, for a policy that remembers.")
 @click.option("--trust", is_flag=True, help="Codex: record that the hook was reviewed, as `/hooks` does.")
 @click.option("--dry-run", is_flag=True, help="Show the change, and write nothing.")
 @click.option("--remove", is_flag=True, help="Remove Bobcat's hook; everything else stays.")
@@ -65,6 +75,7 @@ def install(
     grant: bool,
     log: str | None,
     approvals: str | None,
+    state: str | None,
     trust: bool,
     dry_run: bool,
     remove: bool,
@@ -75,23 +86,26 @@ def install(
     Everything else in the settings stays as it is. Options after `--` are passed to the hook. `bobcat doctor hooks`
     checks the result.
     """
-    if remove and (policy or hook or grant or log or approvals or trust or options):
+    if remove and (policy or hook or grant or log or approvals or state or trust or options):
         raise click.UsageError("`--remove` takes no options of the hook")
     if trust and host != "codex":
         raise click.UsageError("`--trust` is for codex, which alone keeps a list of reviewed hooks")
     path = _settings_path(host, scope)
-    command = None
+    command, events = None, _Events((), ())
     if not remove:
-        command = _command(hook, host, policy, _hook_options(grant, log, approvals, options))
+        bundle = _checked_bundle(policy)
+        hook_options = _hook_options(grant, log, approvals, state, options)
+        command = _command(hook, host, policy or Path(DEFAULT_BUNDLE), hook_options)
+        events = _events(host, bundle)
         if not dry_run:
             _try(command, host)
-    plan = _plan(host, path, command)
+    plan = _plan(host, path, command, events.added)
     if plan.changes and not dry_run:
         plan.file.replace(plan.text)
     action = _action(plan, remove=remove)
     if trust and command is not None and not dry_run:
         _trust(command)
-    _show(host, scope, plan, action, command, dry_run=dry_run, as_json=output_format == "json")
+    _show(host, scope, plan, action, command, more=events.notes, dry_run=dry_run, as_json=output_format == "json")
 
 
 def _settings_path(host: Host, scope: str) -> Path:
@@ -108,13 +122,17 @@ def _settings_path(host: Host, scope: str) -> Path:
     return path
 
 
-def _hook_options(grant: bool, log: str | None, approvals: str | None, more: Sequence[str]) -> list[str]:
+def _hook_options(
+    grant: bool, log: str | None, approvals: str | None, state: str | None, more: Sequence[str]
+) -> list[str]:
     """Return the options of the hook. A host starts it in any directory, so that paths are made absolute."""
     options = ["--grant"] if grant else []
     if log is not None:
         options += ["--log", log if "://" in log else os.path.abspath(log)]
     if approvals is not None:
         options += ["--approvals", _absolute_url(approvals)]
+    if state is not None:
+        options += ["--state", os.path.abspath(state)]
     return [*options, *more]
 
 
@@ -125,10 +143,25 @@ def _absolute_url(url: str) -> str:
     return url if "://" in url else os.path.abspath(url)
 
 
-def _command(hook: Path | None, host: Host, policy: Path | None, options: list[str]) -> str:
+def _events(host: Host, bundle: Policy) -> _Events:
+    """Return the events beside that of calls at which the hook is needed, and notes about those that the host lacks."""
+    from bobcat.cli.hooks.settings import HOST_SETTINGS
+
+    table, added, notes = HOST_SETTINGS[host], [], []
+    for wanted, event, effect in (
+        (bundle.reads_results, table.result_event, "results of calls, which {} does not report: sources are empty"),
+        (bundle.reads_task, table.task_event, "`context.task`, which {} does not report: it is absent"),
+    ):
+        if wanted and event is not None:
+            added.append(event)
+        elif wanted:
+            notes.append(f"the policy reads {effect.format(table.title)}")
+    return _Events(tuple(added), tuple(notes))
+
+
+def _command(hook: Path | None, host: Host, bundle: Path, options: list[str]) -> str:
     from bobcat.cli.hooks.command_line import NATIVE, hook_command, native_hook
 
-    bundle = _checked_bundle(policy)
     hook = hook or native_hook()
     if hook is not None and hook.name != NATIVE:
         raise InputError(f"the hook program must be named `{NATIVE}`, so that it is recognized in the settings")
@@ -144,7 +177,7 @@ def _command(hook: Path | None, host: Host, policy: Path | None, options: list[s
     return command
 
 
-def _checked_bundle(policy: Path | None) -> Path:
+def _checked_bundle(policy: Path | None) -> Policy:
     from bobcat.bundle.load import is_bundle, load_bundle
 
     path = Path(DEFAULT_BUNDLE) if policy is None else policy
@@ -161,7 +194,7 @@ def _checked_bundle(policy: Path | None) -> Path:
     bundle = load_bundle(data)
     if bundle.profile != "strict":
         raise InputError(f"`{path}` has the profile `{bundle.profile}`; a hook evaluates `strict` only")
-    return path
+    return bundle
 
 
 def _try(command: str, host: Host) -> None:
@@ -174,20 +207,23 @@ def _try(command: str, host: Host) -> None:
         raise InputError(f"the hook does not work with this command line: {fired.line()}", help=f"tried: {command}")
 
 
-def _plan(host: Host, path: Path, command: str | None) -> _Plan:
+def _plan(host: Host, path: Path, command: str | None, events: Sequence[str]) -> _Plan:
     from bobcat.cli.hooks.settings import HOST_SETTINGS, UnexpectedShape, with_hook, without_hook
     from bobcat.cli.hooks.settings_file import UnreadableSettings, read_settings
 
     table = HOST_SETTINGS[host]
     try:
         file = read_settings(path)
-        settings = without_hook(file.settings, table) if command is None else with_hook(file.settings, table, command)
+        if command is None:
+            settings = without_hook(file.settings, table)
+        else:
+            settings = with_hook(file.settings, table, command, events)
     except UnreadableSettings as error:
         help = None
         if error.comments:
             help = "remove the comments, which writing the file would lose"
             if command is not None:
-                fragment = json.dumps(with_hook({}, table, command), ensure_ascii=False)
+                fragment = json.dumps(with_hook({}, table, command, events), ensure_ascii=False)
                 help += f", or add the hook by hand: {fragment}"
         raise InputError(f"{error}; it stays as it is", help=help) from error
     except UnexpectedShape as error:
@@ -218,13 +254,21 @@ def _trust(command: str) -> None:
 
 
 def _show(
-    host: Host, scope: str, plan: _Plan, action: str, command: str | None, *, dry_run: bool, as_json: bool
+    host: Host,
+    scope: str,
+    plan: _Plan,
+    action: str,
+    command: str | None,
+    *,
+    more: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     from bobcat.cli.hooks.settings import HOST_SETTINGS
 
     table = HOST_SETTINGS[host]
     opens = table.open_failures() if command is not None else None
-    notes = [*([opens] if opens else []), *(table.limits if command is not None else ())]
+    notes = [*([opens] if opens else []), *(table.limits if command is not None else ()), *more]
     if as_json:
         write_json(
             {

@@ -27,13 +27,15 @@ VALUE_CHARS = 200
 MAX_RUNS = 10_000
 """Maximum concurrent runs whose steps are tracked for `--tool`."""
 KINDS = (
-    "run.started", "run.unbounded", "run.bundle_changed", "run.resumed", "run.suspended", "run.succeeded", "run.failed",
-    "run.cancelled", "run.superseded", "step.proposed", "step.replayed", "step.usage", "step.compressed",
-    "step.compress_failed", "policy.evaluated",
-    "policy.reevaluated", "action.started", "action.dry_run", "action.completed", "action.dry_run_completed",
-    "action.denied", "action.failed", "action.uncertain", "action.reconciled", "approval.requested", "approval.granted",
-    "approval.denied", "audit.gap", "graph.started", "graph.handoff", "graph.finished", "graph.failed",
-    "graph.cancelled", "graph.suspended", "graph.superseded", "graph.exhausted", "model.delta",
+    "run.started", "run.unbounded", "run.bundle_changed", "run.resumed", "run.suspended", "run.succeeded",
+    "run.failed", "run.cancelled", "run.superseded", "step.proposed", "step.replayed", "step.usage",
+    "step.compressed", "step.compress_failed", "policy.evaluated", "policy.reevaluated", "policy.diverged",
+    "action.started", "action.dry_run", "action.completed", "action.dry_run_completed", "action.denied",
+    "action.failed", "action.result", "action.uncertain", "action.reconciled", "approval.requested",
+    "approval.granted", "approval.denied", "audit.gap", "graph.started", "graph.handoff", "graph.finished",
+    "graph.failed", "graph.cancelled", "graph.suspended", "graph.superseded", "graph.exhausted", "model.delta",
+    "trigger.proposed", "trigger.confirmed", "trigger.changed", "trigger.withdrawn", "trigger.bound",
+    "trigger.paused", "trigger.resumed", "trigger.done", "trigger.deleted",
 )  # fmt: skip
 ENDS = ("run.succeeded", "run.failed", "run.cancelled", "run.superseded", "run.suspended")
 DENIALS = ("action.denied", "approval.denied")

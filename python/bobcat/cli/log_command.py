@@ -49,6 +49,7 @@ _own_options = (
     ),
     click.Option(["--principal"], metavar="ID", help="Records of this principal: ID, or KIND:ID."),
     click.Option(["--limit"], type=click.IntRange(1), metavar="N", help="The newest N only."),
+    click.Option(["--diverged"], is_flag=True, help="Groups of the decisions that a candidate policy makes otherwise."),
     click.Option(["--entries"], is_flag=True, help="The chain of entries instead of the records."),
 )
 

@@ -20,14 +20,18 @@ VALUE_CHARS = 200
 
 def show_log(
     target: str, *, statuses: tuple[str, ...], tools: tuple[str, ...], principal: str | None, since: datetime | None,
-    limit: int | None, entries: bool, follow: bool, full: bool, output_format: str,
+    limit: int | None, diverged: bool, entries: bool, follow: bool, full: bool, output_format: str,
 ) -> int:  # fmt: skip
     """Print the records or the entries of the log at a path or a URL."""
     from bobcat.decision_log import open_log
     from bobcat.decision_log.log import aware
 
-    if entries and (statuses or tools or principal):
-        raise click.UsageError("`--status`, `--tool` and `--principal` choose records: without `--entries`")
+    if entries and (statuses or tools or principal or diverged):
+        raise click.UsageError(
+            "`--status`, `--tool`, `--principal` and `--diverged` choose records: without `--entries`"
+        )
+    if diverged and follow:
+        raise click.UsageError("`--diverged` groups what the log has: without `--follow`")
     since = None if since is None else aware(since)
     chars = None if full else VALUE_CHARS
 
@@ -36,6 +40,13 @@ def show_log(
             if entries:
                 for entry in _entries(log, since, limit, follow=follow):
                     _echo(entry.to_json(), entry_line(entry, chars), output_format)
+                return 0
+            if diverged:
+                from bobcat.cli.log_diverged import show_divergences
+
+                show_divergences(
+                    log.records(statuses or None, tools or None, principal, since, limit, diverged=True), output_format
+                )
                 return 0
             last = _last_seq(log)
             for record in log.records(statuses or None, tools or None, principal, since, limit):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -122,6 +122,24 @@ def bundle_checks() -> BundleChecks:
 def _keep_check(context: click.Context, parameter: click.Parameter, value: Any) -> None:  # Any: click's own
     if value is not None and value != ():
         context.meta.setdefault(_CHECKS, {})[parameter.name] = value
+
+
+def memory_options(command: Decorated) -> Decorated:
+    """Add what rules that remember need of a guard: `--task`, `--session` and `--tenant`."""
+    for decorate in (
+        click.option("--tenant", metavar="NAME", help="The tenant whose calls rules count, in the store."),
+        click.option("--session", metavar="NAME", help="Remember with the other calls of this session in the store."),
+        click.option("--task", metavar="TEXT", help="The user's own words, which rules read as `context.task`."),
+    ):
+        command = decorate(command)
+    return command
+
+
+def check_memory(store: str | None, given: Mapping[str, str | None]) -> None:
+    """Raise `UsageError` for a session or a tenant without a store to remember in."""
+    for name in ("session", "tenant"):
+        if given.get(name) is not None and store is None:
+            raise click.UsageError(f"`--{name}` needs `--store`")
 
 
 def bundle_options(command: Decorated) -> Decorated:

@@ -1,7 +1,7 @@
 """The policies below a directory: every `*.yaml` and `*.yml` that looks like one, in the order of their paths.
 
-Hidden directories and links to directories are not entered. Modules of rules are skipped: checking one runs
-it, so the user must name it.
+Hidden directories and links to directories are not entered. Suites of policy tests are left out. Modules of rules are
+skipped: checking one runs it, so the user must name it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from bobcat.testing.suites.model import SUFFIXES
 
 ENDINGS = (".yaml", ".yml")
 _KEY = re.compile(r"""^(?:\{\s*)?["']?(rules|capabilities|predicates|defaults|apiVersion)["']?\s*:""", re.MULTILINE)
@@ -45,8 +47,12 @@ def _files(directory: str) -> list[str]:
     found: list[str] = []
     for here, below, names in os.walk(directory, onerror=closed):
         below[:] = sorted(name for name in below if not name.startswith("."))
-        found += (os.path.join(here, name) for name in names if name.endswith(ENDINGS))
+        found += (os.path.join(here, name) for name in names if _may_be_policy(name))
     return sorted(found)
+
+
+def _may_be_policy(name: str) -> bool:
+    return name.endswith(ENDINGS) and not name.endswith(SUFFIXES)
 
 
 def _problem(text: str) -> str | None:

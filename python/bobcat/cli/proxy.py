@@ -10,7 +10,14 @@ import click
 
 from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.inputs import PolicySource
-from bobcat.cli.options import bundle_options, choice_option, profile_option, python_rule_option
+from bobcat.cli.options import (
+    bundle_options,
+    check_memory,
+    choice_option,
+    memory_options,
+    profile_option,
+    python_rule_option,
+)
 from bobcat.cli.proxy_servers import Address, address_of, server_options, servers_of
 from bobcat.cli.submit import opened, principal_of
 
@@ -24,9 +31,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--policy", required=True, metavar="FILE", help="The policy that decides: YAML, a bundle, or a module.")
 @click.option("--log", metavar="FILE|URL", help="The decision log: SQLite, JSONL for `.jsonl`, or a URL.")
-@click.option("--store", "store_url", metavar="URL", help="The store for approvals that wait.")
+@click.option("--store", "store_url", metavar="URL", help="The store for approvals and memory.")
 @click.option("--principal", default="user:anonymous", show_default=True, metavar="KIND:ID", help="Who calls.")
 @click.option("--environment", default="dev", show_default=True, metavar="NAME", help="The environment.")
+@memory_options
 @click.option("--redact", multiple=True, metavar="PATH", help="Log a keyed digest of this value, as `args.card`.")
 @click.option("--pins", metavar="FILE", help="The accepted definitions of tools; all others are hidden and refused.")
 @click.option("--pin-new", is_flag=True, help="Accept and record tools that have no pin yet.")
@@ -75,7 +83,7 @@ async def _served(policy: Policy, servers: tuple[Server, ...], address: Address 
 
     try:
         settings, guard = _settings(policy, servers, **given)
-    except (StoreError, ValueError) as error:
+    except (StoreError, ValueError, TypeError) as error:
         raise InputError(str(error)) from error
     except OSError as error:
         raise InputError(f"cannot use `{error.filename or given['log']}`: {reason_of(error)}") from error
@@ -93,6 +101,7 @@ async def _served(policy: Policy, servers: tuple[Server, ...], address: Address 
 def _settings(
     policy: Policy, servers: tuple[Server, ...], *, log: str | None, store_url: str | None, principal: str,
     environment: str, redact: tuple[str, ...], pins: str | None, pin_new: bool, approvals: Any, approver: str | None,
+    **memory: Any,
 ) -> tuple[Settings, Guard]:  # fmt: skip
     from bobcat.adapters.mcp_pins_file import PinsFile
     from bobcat.approvals import auto_deny
@@ -105,6 +114,7 @@ def _settings(
         raise click.UsageError("`--pin-new` needs `--pins`")
     if approvals == "wait" and store_url is None:
         raise click.UsageError("`--approvals wait` needs `--store`")
+    check_memory(store_url, memory)
     caller, workspace = principal_of(principal), os.getcwd()
     waits = store_url is not None and approvals in ("auto", "wait")
     rules = Rules(
@@ -112,6 +122,6 @@ def _settings(
     )  # fmt: skip
     guard = Guard(
         policy, log=log, store=store_url, principal=caller, environment=environment, workspace=workspace,
-        redact=redact, on_approval=None if waits else auto_deny("no approval is possible"),
+        redact=redact, on_approval=None if waits else auto_deny("no approval is possible"), **memory,
     )  # fmt: skip
     return Settings(servers, rules, Gate(guard, waits), approvals, approver or caller.id), guard

@@ -16,7 +16,7 @@ import click
 
 from bobcat.cli.failures import FINDINGS, InputError, report_failure
 from bobcat.cli.inputs import decode, read_bytes
-from bobcat.cli.python_output import safe_python_output
+from bobcat.logs.python_output import safe_python_output
 from bobcat.runtime.extra import checked_facts
 from bobcat.text.display import safe_text
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bobcat.cli.app_object import load_app
 from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.json_option import json_object
-from bobcat.cli.named_object import load_app
 from bobcat.cli.options import format_option
 from bobcat.cli.output import echo_line, show_rows, write_json
 from bobcat.cli.store import since, store_option, with_store

@@ -23,8 +23,12 @@ from bobcat.text.display import safe_text
 @click.option("--max-items", default=10_000, show_default=True, type=click.IntRange(1), help="Requests in a batch.")
 @click.option("--reload-seconds", default=1.0, show_default=True, type=FiniteRange(min=0),
               help="How often the file is looked at; 0: only at SIGHUP.")  # fmt: skip
+@click.option(
+    "--candidate", metavar="FILE", type=click.Path(), help="A bundle that decides beside BUNDLE, and is compared only."
+)
 def serve(
-    bundle: str, *, host: str, port: int, uds: str | None, token_file: str | None, insecure: bool,
+    bundle: str, *, candidate: str | None,
+    host: str, port: int, uds: str | None, token_file: str | None, insecure: bool,
     trusted_keys: tuple[str, ...], rate: float, max_bytes: int, max_items: int, reload_seconds: float,
 ) -> None:  # fmt: skip
     """Decide over HTTP with BUNDLE, by OpenID AuthZEN 1.0 and Bobcat's JSON, until Ctrl-C or SIGTERM.
@@ -52,9 +56,20 @@ def serve(
         source = PolicyFile(bundle, trusted_keys=trusted_keys or None)
     except OSError as error:
         raise InputError(f"cannot read `{bundle}`: {reason_of(error)}") from error
+    monitored = None
+    if candidate is not None:
+        from bobcat.runtime.candidate import check_candidate
+
+        try:
+            monitored = PolicyFile(candidate, trusted_keys=trusted_keys or None)
+            check_candidate(monitored.policy)
+        except OSError as error:
+            raise InputError(f"cannot read `{candidate}`: {reason_of(error)}") from error
+        except ValueError as error:
+            raise InputError(f"`{candidate}`: {error}") from error
     place = f"unix:{uds}" if uds is not None else f"http://{host}:{port}"
     click.echo(safe_text(f"serving {source.policy.id[:16]} at {place}"), err=True)
     run(
-        source, host=host, port=port, uds=uds, tokens=tokens,
+        source, host=host, port=port, uds=uds, tokens=tokens, candidate=monitored,
         limits=Limits(max_bytes=max_bytes, max_items=max_items, rate=rate), reload_seconds=reload_seconds,
     )  # fmt: skip

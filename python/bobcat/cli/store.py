@@ -13,6 +13,7 @@ from bobcat.cli.failures import InputError, NotAllowed
 from bobcat.cli.options import Decorated
 
 if TYPE_CHECKING:
+    from bobcat.journal.records import StepRecord
     from bobcat.stores.protocol import DurableStore
 
 T = TypeVar("T")
@@ -44,8 +45,22 @@ def with_store(url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_e
     except StoreError as error:
         raise InputError(f"the store cannot be used ({error.code}): {error}") from error
     except (ApprovalError, JobError, TriggerError) as error:
-        failure = InputError if error.code in ("unknown", "bad_job", "bad_trigger", "damaged") else NotAllowed
+        failure = (
+            InputError if error.code in ("unknown", "bad_job", "bad_trigger", "too_large", "damaged") else NotAllowed
+        )
         raise failure(f"{error} ({error.code})") from error
+
+
+def records_in_store(url: str, run_id: str, *, may_lack: bool = False) -> list[StepRecord]:
+    """The records of a run. Raises `InputError` for a run that the store does not have, unless it `may_lack` it."""
+
+    async def load(store: DurableStore) -> list[StepRecord]:
+        return list(await store.load(run_id))
+
+    records = with_store(url, load)
+    if not records and not may_lack:
+        raise InputError(f"no records of a run `{run_id}` in this store")
+    return records
 
 
 def since(moment: Any, now: Any) -> str:  # Any: datetimes; their module is loaded by the caller

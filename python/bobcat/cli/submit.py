@@ -11,9 +11,10 @@ import click
 from bobcat.cli.calls import FROM_FILE
 from bobcat.cli.failures import FINDINGS, NOT_ALLOWED, UNREADABLE, InputError
 from bobcat.cli.inputs import PolicySource, decode, policy_command, read_bytes
-from bobcat.cli.named_object import load_tool_functions
+from bobcat.cli.options import check_memory, memory_options
 from bobcat.cli.output import echo_line, json_text, show_rows, write_json
 from bobcat.text.display import safe_json_line, safe_names, safe_text
+from bobcat.tools.named_object import load_tool_functions
 
 if TYPE_CHECKING:
     from bobcat.bundle import Policy
@@ -30,9 +31,10 @@ _FAILED = ("failed", "uncertain")
     click.option("--args", "args_json", default="{}", metavar="JSON|@FILE", help="The arguments, a JSON object."),
     click.option("--key", metavar="KEY", help="The idempotency key: the same key in one store never executes twice."),
     click.option("--log", metavar="FILE|URL", help="The decision log: SQLite, JSONL for `.jsonl`, or a URL."),
-    click.option("--store", "store_url", metavar="URL", help="The store for keys and for approvals that wait."),
+    click.option("--store", "store_url", metavar="URL", help="The store for keys, approvals and memory."),
     click.option("--principal", default="user:anonymous", show_default=True, metavar="KIND:ID", help="Who calls."),
     click.option("--environment", default="dev", show_default=True, metavar="NAME", help="The environment."),
+    memory_options,
     click.option("--redact", multiple=True, metavar="PATH", help="Log a keyed digest of this value, as `args.card`."),
 )  # fmt: skip
 def submit(source: PolicySource, *, output_format: str, **given: Any) -> int:  # Any: the options above
@@ -79,17 +81,19 @@ def opened(source: PolicySource) -> Policy:
 async def submitted(
     policy: Policy, tools: Any, args: dict[str, Any], *, tool: str, principal: str, environment: str,
     log: str | None, key: str | None = None, store_url: str | None = None, redact: tuple[str, ...] = (),
+    **memory: Any,
 ) -> Outcome:  # fmt: skip
     """Submit one call to a guard. Raises `InputError` for a log or a store that cannot be used."""
     from bobcat.errors import StoreError
     from bobcat.guard import Guard
 
+    check_memory(store_url, memory)
     try:
         guard = Guard(
             policy, tools, log=log, store=store_url, principal=principal_of(principal), environment=environment,
-            redact=redact,
+            redact=redact, **memory,
         )  # fmt: skip
-    except (StoreError, ValueError) as error:
+    except (StoreError, ValueError, TypeError) as error:
         raise InputError(str(error)) from error
     except OSError as error:
         raise InputError(f"the log cannot be used: {error}") from error

@@ -1,4 +1,4 @@
-"""`bobcat threads`: the threads of a store: list, show, rename, archive, export and import them."""
+"""`bobcat threads`: the threads of a store: list, show, rename, archive, delete, purge, export and import them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from bobcat.threads import ThreadInfo, Threads
 
 T = TypeVar("T")
-REFUSED = frozenset({"busy", "exists", "file_exists", "importing"})
+REFUSED = frozenset({"busy", "deleted", "exists", "expired", "file_exists", "importing"})
 """Codes of commands that are valid, but not permitted now."""
 
 
 @click.group()
 def threads() -> None:
-    """List, show, rename, archive, export and import threads."""
+    """List, show, rename, archive, delete, purge, export and import threads."""
 
 
 @threads.command("list")
 @store_option
 @click.option("--archived", is_flag=True, help="List the archived threads instead.")
 @click.option("--all", "everything", is_flag=True, help="List archived threads, too.")
+@click.option("--deleted", is_flag=True, help="List the deleted threads instead, until they are purged.")
 @click.option(
     "--limit",
     type=click.IntRange(1, 10_000),
@@ -42,21 +43,26 @@ def threads() -> None:
 )
 @click.option("--after", default="", metavar="ID", help="Only threads with ids after this one.")
 @format_option
-def list_(store_url: str, *, archived: bool, everything: bool, limit: int, after: str, output_format: str) -> None:
+def list_(
+    store_url: str, *, archived: bool, everything: bool, deleted: bool, limit: int, after: str, output_format: str
+) -> None:
     """List threads by id."""
-    if archived and everything:
-        raise click.UsageError("--archived and --all exclude each other")
+    if archived + everything + deleted > 1:
+        raise click.UsageError("--archived, --all and --deleted exclude each other")
     chosen = None if everything else archived
-    found = _with_threads(store_url, lambda threads: threads.list(archived=chosen, limit=limit, after=after))
+    found = _with_threads(
+        store_url, lambda threads: threads.list(archived=chosen, deleted=deleted, limit=limit, after=after)
+    )
     if output_format == "json":
         write_json([each.to_json() for each in found])
         return
     for each in found:
         turns = f"{each.turns:,} turn{'' if each.turns == 1 else 's'}"
-        note = "  archived" if each.archived else ""
+        note = "" if each.kept_until is None else f"  kept until {_time(each.kept_until)}"
+        note = f"{'  archived' if each.archived else ''}{note}"
         echo_line(f"{safe_text(each.id)}  {turns}  {_time(each.updated)}  {safe_text(each.title)}{note}")
     if not found:
-        click.echo("no archived threads" if archived else "no threads", err=True)
+        click.echo(f"no {'archived ' if archived else 'deleted ' if deleted else ''}threads", err=True)
 
 
 @threads.command()
@@ -98,6 +104,52 @@ def unarchive(id: str, store_url: str, output_format: str) -> None:
 
 @threads.command()
 @click.argument("id", metavar="ID")
+@click.option(
+    "--keep-days",
+    type=click.FloatRange(0),
+    default=30,
+    show_default=True,
+    metavar="N",
+    help="Days for which it can be restored.",
+)
+@store_option
+@format_option
+def delete(id: str, keep_days: float, store_url: str, output_format: str) -> None:
+    """Delete a thread. It is hidden, and `purge` erases it after its retention."""
+    _show(_with_threads(store_url, lambda threads: threads.delete(id, keep_days=keep_days)), output_format)
+
+
+@threads.command()
+@click.argument("id", metavar="ID")
+@store_option
+@format_option
+def restore(id: str, store_url: str, output_format: str) -> None:
+    """Take the deletion of a thread back, within its retention."""
+    _show(_with_threads(store_url, lambda threads: threads.restore(id)), output_format)
+
+
+@threads.command()
+@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
+@store_option
+@format_option
+def purge(store_url: str, *, dry_run: bool, output_format: str) -> None:
+    """Erase the deleted threads whose retention has ended, for good."""
+    report = _with_threads(store_url, lambda threads: threads.purge(dry_run=dry_run))
+    if output_format == "json":
+        write_json(report.to_json())
+        return
+    for id in report.erased:
+        echo_line(f"{safe_text(id)}  {'would be erased' if dry_run else 'erased'}")
+    for id in report.busy:
+        echo_line(f"{safe_text(id)}  waits: a turn is in progress")
+    if report.attachments:
+        echo_line(f"{report.attachments:,} attachment{'' if report.attachments == 1 else 's'} of no other thread")
+    if not report.erased and not report.busy:
+        click.echo("no threads to erase", err=True)
+
+
+@threads.command()
+@click.argument("id", metavar="ID")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @store_option
 def export(id: str, file: Path, store_url: str) -> None:
@@ -119,13 +171,14 @@ def _show(found: ThreadInfo, output_format: str) -> None:
     if output_format == "json":
         write_json(found.to_json())
         return
+    times = {"created": found.created, "updated": found.updated}
+    times |= {"deleted": found.deleted, "kept until": found.kept_until} if found.deleted and found.kept_until else {}
     show_rows(
         [
             ("thread", safe_text(found.id) + (", archived" if found.archived else "")),
             ("title", safe_text(found.title)),
             ("turns", f"{found.turns:,}"),
-            ("created", found.created.isoformat(timespec="seconds")),
-            ("updated", found.updated.isoformat(timespec="seconds")),
+            *((name, time.isoformat(timespec="seconds")) for name, time in times.items()),
         ]
     )
 

@@ -13,7 +13,7 @@ from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.journal_file import read_journals
 from bobcat.cli.options import format_option
 from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
-from bobcat.cli.store import store_option_of, with_store
+from bobcat.cli.store import records_in_store, store_option_of
 from bobcat.cli.timeline import AttemptEntry, EndEntry, Entry, StepEntry, Timeline, TransitionEntry, timeline
 from bobcat.text.display import readable_json, safe_json, safe_name, safe_text
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from bobcat.journal.records import StepRecord
-    from bobcat.stores.protocol import DurableStore
 
 SHOWN_CHARS = 80
 """Characters of arguments and of a message that are shown without `--full`."""
@@ -76,7 +75,7 @@ def _read(journal: str | None, run_id: str | None, store_url: str | None) -> dic
             raise click.UsageError("give a FILE, or `--store` and `--run-id`")
         if run_id is None:
             raise click.UsageError("`--store` needs `--run-id`; `bobcat runs list` lists the runs")
-        return {run_id: _in_store(store_url, run_id)}
+        return {run_id: records_in_store(store_url, run_id)}
     given = click.get_current_context().get_parameter_source("store_url")
     if given is ParameterSource.COMMANDLINE:
         raise click.UsageError("give a FILE or `--store`, not both")
@@ -86,16 +85,6 @@ def _read(journal: str | None, run_id: str | None, store_url: str | None) -> dic
     if run_id not in runs:
         raise InputError(f"`{journal}` has no run `{run_id}`; it has {', '.join(f'`{name}`' for name in runs)}")
     return {run_id: runs[run_id]}
-
-
-def _in_store(store_url: str, run_id: str) -> list[StepRecord]:
-    async def load(store: DurableStore) -> list[StepRecord]:
-        return list(await store.load(run_id))
-
-    records = with_store(store_url, load)
-    if not records:
-        raise InputError(f"no records of a run `{run_id}` in this store")
-    return records
 
 
 def _show(line: Timeline, *, full: bool) -> None:

@@ -11,12 +11,12 @@ import click
 
 from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.inputs import PolicySource, read_private_key
-from bobcat.cli.named_object import load_tool_functions
 from bobcat.cli.options import Decorated, format_option
 from bobcat.cli.output import echo_line, show_rows, write_json
 from bobcat.cli.store import since
 from bobcat.cli.submit import exit_code, opened, show_outcome, submitted
 from bobcat.text.display import safe_name, safe_text
+from bobcat.tools.named_object import load_tool_functions
 
 if TYPE_CHECKING:
     from bobcat.bundle import Policy

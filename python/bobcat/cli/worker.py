@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bobcat.cli.app_object import load_app
 from bobcat.cli.failures import InputError
-from bobcat.cli.named_object import load_app
 from bobcat.cli.options import FiniteRange
-from bobcat.cli.python_output import safe_python_output
 from bobcat.cli.store import store_option, with_store
+from bobcat.logs.python_output import safe_python_output
 from bobcat.text.display import safe_names, safe_text
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ reused. `docs/reference/diagnostics.md` (E) and `docs/reference/lints.md` (W, N)
     E02  the document and its rules    E06  transforms             W02  permissive `lynx` behaviour
     E03  paths, keys and connectives   E07  patterns               N01  notes of `check`
     E04  operands                      E08  host rules             E09  errors of the `lynx` profile
-                                                                   W022 displayed texts
+    E10  what a run remembers                                      W022 displayed texts
+    E11  suites of policy tests
 """
 
 from __future__ import annotations
@@ -155,6 +156,34 @@ _ROWS: tuple[tuple[str, ...], ...] = (
      "remove the defaults, or compile the built policy itself"),
     ("E0822", "built-profile", "a rule built in Python belongs to the strict profile",
      'compile with `profile="strict"`, or write the rule in YAML'),
+    # What a run remembers.
+    ("E1001", "unknown-source", "`{name}` is not a source"),
+    ("E1002", "bad-source-name", "`{name}` cannot be the name of a source: {problem}", "choose another name"),
+    ("E1003", "bad-source", "the source `{name}` {problem}"),
+    ("E1004", "source-cycle", "the source `{name}` is asked with itself: {chain}", "break the cycle"),
+    ("E1005", "bad-run-key", "`{key}` does not read the run: {problem}"),
+    ("E1006", "bad-duration", "`{value}` is not a duration: {problem}",
+     "write `90s`, `15m`, `1h`, `2d` or a number of seconds"),
+    ("E1007", "bad-formula", "{where} {problem}"),
+    ("E1008", "memory-in-definition", "`{what}` reads the run, and {where} cannot",
+     "write it in a rule, beside the condition that needs the definition"),
+    ("E1009", "head-outside", "`{key}` begins with `{head}`, which a rule does not have"),
+    ("E1010", "too-many-definitions", "the rules read {count} definitions; the limit is {limit}",
+     "split the policy"),
+    # Suites of policy tests.
+    ("E1101", "not-a-suite", "a suite of policy tests is a mapping, and this is {kind}",
+     "begin with `policy:` and a list under `cases:`"),
+    ("E1102", "duplicate-case", "two cases have the name `{name}`", "give each case a unique name"),
+    ("E1103", "bad-request", "this is not a request: {problem}"),
+    ("E1104", "exclusive-keys", "`{key}` and `{other}` do not go together"),
+    ("E1105", "empty-test-part", "`{key}` holds nothing"),
+    ("E1106", "unknown-parameter", "`${name}` is not a parameter of the case",
+     "add a column to the table, or write `$${name}` for the text itself"),
+    ("E1107", "bad-row", "the row {problem}"),
+    ("E1108", "unused-parameter", "nothing in the case reads the parameter `{name}`",
+     "write `${name}` where its value belongs"),
+    ("E1109", "unusable-policy", "the policy `{file}` cannot be used: {problem}"),
+    ("E1110", "unusable-tools", "the tools `{tools}` cannot be used: {problem}"),
     # Lints.
     ("W0101", "shadowed-rule", "the rule `{id}` can never fire: `{other}` fires first whenever it would",
      "remove it, or give it a higher priority than `{other}`"),
@@ -238,6 +267,15 @@ _ROWS: tuple[tuple[str, ...], ...] = (
      "`{facet}` derives a value from `{path}` in the rule `{id}`, and the policy reads entries of `{path}`",
      "write `{quoted}` for the entry; ignore the finding if the derived value is intended"),
     ("W0144", "broad-capability", "`{what}` permits more than most capabilities: {problem}", "{instead}"),
+    ("W0145", "unused-source", "the source `{name}` is used by no rule", "use it or remove it"),
+    ("W0146", "never-counted", "no rule permits a call of {tools} that the rule `{id}` counts",
+     "correct the name of the tool, or permit it"),
+    ("W0147", "never-filled", "no rule permits a call of {tools} that fills the source `{source}`",
+     "correct the name of the tool, or permit it"),
+    ("W0148", "vacuous-sequence", "this condition of the rule `{id}` is {value} in every run",
+     "correct the names of the tools, or remove the condition"),
+    ("W0149", "shrinking-sum", "the rule `{other}` permits a negative `{argument}`, which makes this sum smaller",
+     "add `{argument}.ge: 0` to that rule"),
     ("N0101", "capped-comparisons", "the lints have compared only part of the policy: {what}",
      "split the policy so that all of it is compared"),
     ("N0102", "tool-by-default", "no rule is about the tool `{tool}`: `on_no_match` decides its calls, `{verdict}`",

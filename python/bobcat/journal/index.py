@@ -32,6 +32,8 @@ class JournalIndex:
     """Number of attempts per step: its intents that may have run."""
     open: dict[int, tuple[StepRecord, ...]] = field(default_factory=dict)
     """The intents of a step that may have run, closed neither by a result nor by an `action.abandoned`."""
+    begun: dict[int, tuple[StepRecord, ...]] = field(default_factory=dict)
+    """The intents of a step that may have run, results included; not those that were abandoned."""
     result_keys: dict[int, str] = field(default_factory=dict)
     task: str | None = None
     binding: Mapping[str, Any] | None = None
@@ -85,6 +87,7 @@ def index_journal(records: Sequence[StepRecord], *, keeps_uncertain: bool = True
             if body.get("verdict") in EFFECTFUL_VERDICTS:
                 found.started_counts[step] = found.started_counts.get(step, 0) + 1
                 found.open[step] = (*found.open.get(step, ()), record)
+                found.begun[step] = (*found.begun.get(step, ()), record)
             # INVARIANT: an intent that may have run stays until a result closes it. A later attempt's `deny` intent
             # does not show whether the first attempt's action happened.
             earlier = found.orphans.get(step) if keeps_uncertain else None
@@ -100,6 +103,7 @@ def index_journal(records: Sequence[StepRecord], *, keeps_uncertain: bool = True
             step = int(body["step"])
             left = tuple(intent for intent in found.open.get(step, ()) if intent.seq not in body["intents"])
             found.open[step] = left
+            found.begun[step] = tuple(each for each in found.begun.get(step, ()) if each.seq not in body["intents"])
             found.orphans.pop(step, None)
             if left:
                 found.orphans[step] = left[0]

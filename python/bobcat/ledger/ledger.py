@@ -58,8 +58,9 @@ class Ledger:
         self._clock = clock
         self._now()
         self._store = open_ledger_store(store, must_exist=must_exist)
+        self._registered = {cap.dimension for cap in self.caps}
         if self.caps:
-            self._store.register(cap.dimension for cap in self.caps)
+            self._store.register(self._registered)
 
     async def reserve(
         self,
@@ -72,8 +73,11 @@ class Ledger:
         thread: str = "",
         principal: str = "",
         tenant: str = "",
+        caps: Sequence[Cap] = (),
     ) -> Reservation:
         """Reserve the worst case of a call, if every cap has room for it: tokens at the model's prices, and `usd`.
+
+        `caps` hold for this call beside those of the ledger.
 
         Raises `LedgerError`, and reserves nothing: `above_cap` when the amount exceeds a whole cap, `exhausted` when
         the rest of a cap is too small, `no_scope` when a cap is of a thread, for example, and none is given,
@@ -84,9 +88,14 @@ class Ledger:
         if tokens or model:
             amount += self.prices.of(model).worst(input_tokens, output_tokens)
         row = self._row(model, amount, tokens, Scope(run, thread, principal, tenant, "", ""))
-        for cap in self.caps:
+        holding = (*self.caps, *checked_caps(caps))
+        for cap in holding:
             check_whole(cap, row)
-        task = asyncio.ensure_future(asyncio.to_thread(self._store.reserve, row, self.caps))
+        new = {cap.dimension for cap in holding} - self._registered
+        if new:
+            await self._in_thread(lambda: self._store.register(new))
+            self._registered |= new
+        task = asyncio.ensure_future(asyncio.to_thread(self._store.reserve, row, holding))
         try:
             await wait_shielded(task)
         except asyncio.CancelledError:

@@ -29,6 +29,8 @@ from bobcat.text.display import safe_text
 from bobcat.text.json_text import format_exception
 
 log = logger("sinks")
+ACTION_RESULT = "action.result"
+"""The result of a call, as the journal has it: an event for each sink with a true attribute `results`."""
 SINK_TIMEOUT_SECONDS = 5.0
 """Timeout of a sink for one event."""
 SINK_TOTAL_SECONDS = 5.0
@@ -54,14 +56,15 @@ class SinkState:
     """One sink of a run, the time that it took from the run, and its lost events."""
 
     __slots__ = (
-        "delta_room", "deltas", "first", "lost", "name", "pump", "queue", "queued", "reason", "required", "room",
-        "sink", "spent", "thread",
+        "delta_room", "deltas", "first", "lost", "name", "pump", "queue", "queued", "reason", "required", "results",
+        "room", "sink", "spent", "thread",
     )  # fmt: skip
 
     def __init__(self, sink: AnySink) -> None:
         self.sink = sink
         self.required = getattr(sink, "required", False) is True
         self.deltas = takes_deltas(sink) and not self.required
+        self.results = getattr(sink, "results", False) is True
         self.delta_room = DeltaRoom()
         self.thread = None if runs_on_the_loop(sink) else SinkThread()
         self.spent = 0.0
@@ -73,6 +76,10 @@ class SinkState:
         self.lost = 0
         self.first = -1
         self.reason = ""
+
+    def takes(self, event: AuditEvent) -> bool:
+        """Return true for an event of every sink, and for a result if the sink asks for results."""
+        return self.results or event.kind != ACTION_RESULT
 
     async def deliver(self, event: AuditEvent) -> None:
         """Pass the sink one event."""
@@ -122,6 +129,11 @@ class Fanout:
         """True when a sink gets deltas."""
         return self._takes_deltas
 
+    @property
+    def takes_results(self) -> bool:
+        """True when a sink gets the results of calls."""
+        return self._total != inf and any(state.results for state in self._all)
+
     def put_delta(self, event: AuditEvent) -> None:
         """Queue a delta for the sinks that take deltas."""
         for state in self._active:
@@ -142,11 +154,13 @@ class Fanout:
     async def deliver(self, event: AuditEvent) -> None:
         """Deliver `event` to every sink at once, or queue it. Never raises because of a sink."""
         for state in self._dropped:
-            state.count_lost(event, "")
-        if len(self._active) == 1:
-            await self._one(self._active[0], event)
-        elif self._active:
-            await asyncio.gather(*(self._one(state, event) for state in tuple(self._active)))
+            if state.takes(event):
+                state.count_lost(event, "")
+        takers = [state for state in self._active if state.takes(event)]
+        if len(takers) == 1:
+            await self._one(takers[0], event)
+        elif takers:
+            await asyncio.gather(*(self._one(state, event) for state in takers))
 
     async def drain(self) -> None:
         """Wait until every queue is empty. When the calling task is cancelled, the remaining events are lost."""

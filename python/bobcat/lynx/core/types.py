@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 from bobcat.model import run
@@ -62,6 +62,7 @@ class Budget(run.Budget):
 
     duration_seconds: int | float | None = None
     steps: int | None = None
+    cost: ClassVar[None] = None  # type: ignore[misc]  # no field: lynx-agent has no ledger
 
 
 def canonical_json(obj: Any) -> str:  # Any: every value has a text
