@@ -1,9 +1,10 @@
 """The hook of coding agents, from its cold start to its answer, beside `/bin/true`.
 
-    python benches/hook.py [--rules N] [--rounds N]
+    python benches/hook.py [--rules N] [--rounds N] [--calls N]
 
-The variants take turns, so that a busy machine slows all of them. Files are in a temporary directory, below
-`--directory` if it is given: the log waits for that disk.
+A session has `--calls` calls on record, and each round adds one. The variants take turns, so that a busy machine slows
+all of them. Files are in a temporary directory, below `--directory` if it is given: the log and the session wait for
+that disk.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import time
 from pathlib import Path
 
 from bobcat import Policy
+from bobcat._core import HookSession
+from bobcat.text.json_text import json_text
 
 NATIVE = Path(sys.executable).parent / "bobcat-hook"
 CALL = json.dumps({
@@ -26,16 +29,25 @@ CALL = json.dumps({
 }).encode()  # fmt: skip
 
 
-def policy(rules: int) -> Policy:
-    """A policy with one rule a tool."""
-    return Policy.compile(
-        {
-            "rules": [
-                {"match": {"tool": f"t{n}", "args.command.starts_with": "ls"}, "decision": "allow"}
-                for n in range(rules)
-            ]
-        }
-    )
+def policy(rules: int, *, remembers: bool = False) -> Policy:
+    """A policy with one rule a tool; one that remembers counts the calls of each hundredth tool."""
+    written = []
+    for n in range(rules):
+        match: dict[str, object] = {"tool": f"t{n}", "args.command.starts_with": "ls"}
+        if remembers and n % 100 == 7:
+            match[f"run.count.t{n}.lt"] = 1_000_000
+        written.append({"match": match, "decision": "allow"})
+    return Policy.compile({"rules": written})
+
+
+def fill(directory: Path, calls: int) -> None:
+    """Put calls on record."""
+    loaded = Policy.load(directory / "remembering.bobcat")
+    args, stamp = {"command": "ls"}, "2026-01-01T00:00:00.000000Z"
+    request = {"tool": "t7", "args": args, "context": {"timestamp": stamp}}
+    for number in range(calls):
+        session = HookSession.open(loaded, directory / "sessions", "codex", "s")
+        session.call(json_text(request), id=f"c{number}", tool="t7", args=json_text(args))
 
 
 def variants(directory: Path) -> dict[str, list[str]]:
@@ -44,6 +56,12 @@ def variants(directory: Path) -> dict[str, list[str]]:
     return {
         "/bin/true": ["/bin/true"],
         "no log": hook,
+        "session": [
+            *hook[:3],
+            str(directory / "remembering.bobcat"),
+            "--state",
+            str(directory / "sessions"),
+        ],
         "log.jsonl": [*hook, "--log", str(directory / "log.jsonl")],
         "log.db (by Python)": [*hook, "--log", str(directory / "log.db")],
     }
@@ -71,11 +89,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rules", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--calls", type=int, default=1_000)
     parser.add_argument("--directory", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.directory) as name:
         directory = Path(name)
         policy(given.rules).save(directory / "policy.bobcat")
+        policy(given.rules, remembers=True).save(directory / "remembering.bobcat")
+        fill(directory, given.calls)
         commands = variants(directory)
         times: dict[str, list[float]] = {each: [] for each in commands}
         syncs = []

@@ -1,0 +1,1 @@
+"""Suites of tasks and attacks for `benches/agent_tasks.py`."""
