@@ -7,7 +7,7 @@ import linecache
 import logging
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from bobcat.diagnostics.render import render_text
 from bobcat.errors import PolicyCompileError
 from bobcat.lint.argument_schema import ToolFacts
 from bobcat.lint.check import check_source
+from bobcat.testing.suites.document import read_suite
+from bobcat.testing.suites.subjects import Subjects
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "docs" / "reference" / "diagnostics.md", ROOT / "docs" / "reference" / "lints.md")
@@ -64,6 +66,8 @@ TOOLS = {
 
 
 def check(source: Any, code: str) -> tuple[Diagnostic, ...]:
+    if code.startswith("E11"):
+        return read_suite(source, FILE).diagnostics
     tools = TOOLS if code in ("W0138", "W0139", "W0140", "W0141", "N0102") else None
     return check_source(source, FILE, profile=profile_of(code), tools=tools)  # type: ignore[arg-type]
 
@@ -200,8 +204,25 @@ def _with_rule_of_a_file(name: str, **options: Any) -> tuple[Diagnostic, ...]:
     return _with_rules(_rules_of_a_file()[name], **options)
 
 
+def _many_definitions() -> dict[str, Any]:
+    return {"rules": [{"match": {f"run.count.t{i}.lt": 3}, "decision": "allow"} for i in range(1_001)]}
+
+
+def _unusable(**keys: str) -> tuple[Diagnostic, ...]:
+    """The findings about the policy and the tools of a suite."""
+    lines = {"policy": str(ROOT / "tests" / "policies" / "none.yaml"), **keys}
+    suite = read_suite("\n".join([*(f"{key}: {item}" for key, item in lines.items()), "cases: []"]), FILE).suite
+    assert suite is not None
+    found = Subjects().of(suite)
+    assert isinstance(found, list)
+    hidden = [replace(item, message=item.message.replace(f"{ROOT}/", "")) for item in found]
+    return tuple(hidden)
+
+
 MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0102": lambda: _strict({"rules": [{"id": "\ud800", "match": {}, "decision": "deny"}]}),
+    "E1109": _unusable,
+    "E1110": lambda: _unusable(tools="no_such_module:tools"),
     "E0103": lambda: _strict("rules:\n  - match: {args.text: a\x07b}\n    decision: deny\n"),
     "E0107": lambda: _strict("#" * (16 * 1024 * 1024 + 1)),
     "E0108": lambda: _strict("[" * 65),
@@ -212,6 +233,7 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0411": lambda: _strict({"rules": [{"match": {"args.n.gt": 1 << 4096}, "decision": "deny"}]}),
     "E0412": lambda: _strict({"rules": [{"match": {"args.x": "x" * (1024 * 1024 + 1)}, "decision": "deny"}]}),
     "E0504": lambda: _strict(_negated(41)),
+    "E1010": lambda: _strict(_many_definitions()),
     "E0505": lambda: _strict(_multiplying()),
     "E0702": lambda: _strict(_patterns()),
     "E0704": lambda: _strict(_repeating()),

@@ -15,7 +15,7 @@ import signal
 import sqlite3
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -64,14 +64,22 @@ _NEWLINES = {ord("\n"): "n"}
 STORE = "sqlite:///runs.db"
 
 
+async def kept(values: Mapping[tuple[str, str], dict[str, Any]]) -> None:
+    """Put new values into the store."""
+    store = bobcat.SQLiteStore("runs.db")
+    for (kind, id), value in values.items():
+        await store.put(kind, id, value, expected=0)
+    await store.aclose()
+
+
 def triggered(*args: str) -> Callable[[str], str]:
     """The screen of `bobcat triggers` for a trigger whose texts are the given one."""
 
     def screen(text: str) -> str:
-        trigger = Trigger("ID", text, {"x": text}, "cron", text, bobcat.Principal("agent", text), TIME, reason=text)
+        trigger = Trigger("ID", text, {"x": text}, "cron", text, bobcat.Principal("agent", text), TIME)
+        trigger = trigger.changed("withdrawn", TIME, reason=text)
         firing = Firing("ID", TIME, "skipped", reason=text)
-        asyncio.run(bobcat.SQLiteStore("runs.db").put("trigger", "ID", trigger.to_json(), expected=0))
-        asyncio.run(bobcat.SQLiteStore("runs.db").put(FIRING_KIND, "ID@1", firing.to_json(), expected=0))
+        asyncio.run(kept({("trigger", "ID"): trigger.to_json(), (FIRING_KIND, "ID@1"): firing.to_json()}))
         given = (text or "ID" if arg == "TEXT" else arg for arg in args)
         return command("triggers", *given, "--store", STORE)
 
@@ -108,6 +116,18 @@ def mcp_accept(text: str, *options: str) -> str:
 def quoted(text: str) -> str:
     """`text` as a double-quoted string of YAML."""
     return '"' + "".join(c if c.isascii() and c.isalnum() else f"\\U{ord(c):08X}" for c in text) + '"'
+
+
+def suite(text: str, more: str = "", *, expects: bool = True) -> str:
+    """Write a suite that fails, with `text` wherever it can be; its name."""
+    value = quoted(text)
+    request = f"{{tool: pay, args: {{to: {value}, {quoted('x' + text)}: 1}}, context: {{extra: {{x: {value}}}}}}}"
+    expect = f"verdict: deny, rule: {quoted('y' + text)}, reason_matches: '^$', error: {value}"
+    expect = f"{{{expect}, args: {{to: {quoted(text + 'x')}}}}}"
+    case = f"name: {quoted('x' + text)}, tags: [{value}], request: {request}"
+    case = f"{{{case}, expect: {expect}}}" if expects else f"{{{case}}}"
+    Path("x.policytest.yaml").write_text(f"{more}policy: {policy(text)}\ncases: [{case}]\n", encoding="utf-8")
+    return "x.policytest.yaml"
 
 
 def policy(text: str, decision: str = "deny") -> str:
@@ -377,6 +397,20 @@ def threaded(*args: str) -> Screen:
     return screen
 
 
+def purged(text: str) -> str:
+    """`bobcat threads purge` on a store with a deleted thread whose id is the text."""
+    shown = text.replace("\0", "").encode(errors="ignore").decode()[:100] or "t"
+
+    async def act() -> None:
+        async with contextlib.aclosing(SQLiteStore("runs.db")) as store:
+            at = (await store.now()).isoformat()
+            body = {"title": shown, "archived": False, "created": at, "state": "deleted", "deleted": at}
+            await store.put("thread", shown, {**body, "kept_until": at}, expected=0)
+
+    asyncio.run(act())
+    return command("threads", "purge", "--store", STORE)
+
+
 def undone(*args: str) -> Screen:
     """A command on an undo store with the text as the target and as the state; `ID` stands for the entry's id."""
 
@@ -486,11 +520,29 @@ def decision_log(*args: str) -> Screen:
         body = {
             "tool": said, "args": {said: said}, "reason": said, "matched_rules": [said], "verdict": said, "error": said,
             "principal": {"kind": said, "id": said}, "environment": said, "status": said, "value": said, "code": said,
+            "diverged": [{"kind": said, "verdict": said, "matched_rules": [said], "bundle_id": said, "reason": said}],
         }  # fmt: skip
         with open_log("decisions.jsonl") as log:
             log.append("r", "decision", body)
             log.append("r", "outcome", body)
         return command("log", *args)
+
+    return screen
+
+
+def replayed(*args: str, name: str = "replay") -> Screen:
+    """The replay, or the usage, of a decision log with the text in every place."""
+
+    def screen(text: str) -> str:
+        said = text.encode("utf-8", "replace").decode()
+        body = {
+            "tool": said, "args": {said: said}, "matched_rules": [said], "verdict": "deny",
+            "principal": {"kind": said, "id": said}, "environment": said,
+        }  # fmt: skip
+        with open_log("decisions.jsonl") as log:
+            log.append("r", "decision", body)
+        Path("all.json").write_text('{"rules": [{"id": "all", "match": {}, "decision": "allow"}]}')
+        return command(name, "decisions.jsonl", "--policy", "all.json", *args)
 
     return screen
 
@@ -551,6 +603,17 @@ SCREENS: dict[str, Screen] = {
     "bobcat inspect": lambda text: command("inspect", policy(text)),
     "bobcat inspect --ir": lambda text: command("inspect", policy(text), "--ir"),
     "bobcat inspect --format json": lambda text: command("inspect", policy(text), "--format", "json", "--ir"),
+    "bobcat test": lambda text: command("test", suite(text), "-v"),
+    "bobcat test --format json": lambda text: command("test", suite(text), "--format", "json"),
+    "bobcat test --format github": lambda text: command("test", suite(text), "--format", "github"),
+    "bobcat test --junit": lambda text: command("test", suite(text), "--junit", "-"),
+    "bobcat test --coverage": lambda text: command("test", suite(text), "--coverage"),
+    "bobcat test --coverage html": lambda text: command("test", suite(text), "--coverage", "html", "-o", "-"),
+    "bobcat test --update": lambda text: command("test", suite(text, expects=False), "--update", "--yes"),
+    "bobcat test of a suite with errors": lambda text: command(
+        "test", suite(text, more="x: 1\n" + quoted(text) + ": 1\n")
+    ),
+    "bobcat test of a missing file": lambda text: command("test", named(text)),
     "bobcat eval": lambda text: command("eval", policy(text), request(text)),
     "bobcat eval, approvers": lambda text: command("eval", policy(text, "approve_required"), request(text + "x")),
     "bobcat eval, new arguments": lambda text: command("eval", policy(text), request(text, "change")),
@@ -580,10 +643,18 @@ SCREENS: dict[str, Screen] = {
     "bobcat log of decisions": decision_log("decisions.jsonl"),
     "bobcat log of decisions --entries": decision_log("decisions.jsonl", "--entries"),
     "bobcat log of decisions --format json": decision_log("decisions.jsonl", "--format", "json"),
+    "bobcat log --diverged": decision_log("decisions.jsonl", "--diverged"),
+    "bobcat log --diverged --format json": decision_log("decisions.jsonl", "--diverged", "--format", "json"),
     "bobcat log verify": lambda text: command("log", "verify", named(text)),
+    "bobcat replay": replayed(),
+    "bobcat replay --format json": replayed("--format", "json"),
+    "bobcat replay of a damaged log": lambda text: command("replay", audit(text), "--policy", policy(text + "x")),
+    "bobcat usage": replayed(name="usage"),
+    "bobcat usage --format json": replayed("--format", "json", name="usage"),
     "bobcat submit": lambda text: submitted(text),
     "bobcat submit of a denied call": lambda text: submitted(text, to=text + "x"),
     "bobcat submit of an unknown tool": lambda text: submitted(text, tool=text.replace("\0", "") or "t"),
+    "bobcat submit in a session without a store": lambda text: submitted(text, more=("--session", text or "s")),
     "bobcat submit --format json": lambda text: submitted(text, more=("--format", "json")),
     "bobcat serve": lambda text: command("serve", named(text), "--insecure"),
     "bobcat proxy": lambda text: command("proxy", "--policy", named(text), "--", "/none"),
@@ -618,6 +689,8 @@ SCREENS: dict[str, Screen] = {
     "bobcat triggers delete": triggered("delete", "ID"),
     "bobcat triggers pause": triggered("pause", "TEXT"),
     "bobcat triggers resume": triggered("resume", "TEXT"),
+    "bobcat triggers withdraw": triggered("withdraw", "TEXT"),
+    "bobcat triggers events": triggered("events", "ID"),
     "bobcat triggers history": triggered("history", "ID"),
     "bobcat triggers confirm": lambda text: command(
         "triggers", "confirm", text or "ID", "--store", STORE, "--app", text or "app.py", "--by", text or "NAME"
@@ -631,6 +704,9 @@ SCREENS: dict[str, Screen] = {
     "bobcat threads rename": threaded("rename", "ID", "TEXT"),
     "bobcat threads archive": threaded("archive", "ID"),
     "bobcat threads unarchive": threaded("unarchive", "ID"),
+    "bobcat threads delete": threaded("delete", "ID"),
+    "bobcat threads restore": threaded("restore", "ID"),
+    "bobcat threads purge": purged,
     "bobcat threads export": threaded("export", "ID", "TEXT"),
     "bobcat threads import": threaded("import", "TEXT"),
     "bobcat runs list": with_store("runs", "list"),

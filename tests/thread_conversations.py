@@ -64,6 +64,19 @@ async def collect(events: Any) -> list[ThreadEvent]:
     return [event async for event in events]
 
 
+KINDS = (
+    "thread", "thread.key", "thread.note", "thread.pin", "thread.cancel", "thread.attachment", "approval",
+    "approval-step", "attachment", "attachment.chunk",
+)  # fmt: skip
+"""Kinds of the documents that threads leave in a store."""
+
+
+async def content(store: Any) -> tuple[list[str], dict[str, list[str]]]:
+    """The ids of all runs, and the keys of all documents by kind."""
+    runs = sorted(each.run_id for each in await store.runs(limit=10_000))
+    return runs, {kind: [each.key for each in await store.scan(kind, limit=10_000)] for kind in KINDS}
+
+
 class StoppingStore:
     """Stops before or after its `at`th operation: neither it nor a later one returns."""
 
@@ -91,6 +104,27 @@ class StoppingStore:
         if self._left < 0:
             self.stopped.set()
             await asyncio.get_running_loop().create_future()
+
+
+class InterruptedStore:
+    """Does other work to its end before its `at`th operation. `done` is true once that has happened."""
+
+    def __init__(self, inner: Any, at: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._inner, self._left, self._work = inner, at, work
+        self.done = False
+
+    # Any: a method of the store.
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+
+        async def call(*args: Any, **options: Any) -> Any:
+            self._left -= 1
+            if self._left < 0 and not self.done:
+                self.done = True
+                await self._work()
+            return await method(*args, **options)
+
+        return call
 
 
 # Any: a test's fixtures.

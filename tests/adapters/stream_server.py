@@ -7,14 +7,25 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 CUT: Final = "cut"
 """Ends the connection amid the response."""
 
-Part = bytes | float | str | Callable[[], object]
-"""Bytes to send, seconds to pause, `CUT`, or a function that returns when the next part may go out."""
+
+@dataclass(frozen=True)
+class Refusal:
+    """A response with another status than 200, and no stream."""
+
+    status: int
+    body: dict[str, Any]
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Part = bytes | float | str | Callable[[], object] | Refusal
+"""Bytes to send, seconds to pause, `CUT`, a function that returns when the next part may go out, or a `Refusal`."""
 
 
 class Streams:
@@ -36,11 +47,15 @@ def streaming(*scripts: Iterable[Part]) -> Iterator[Streams]:
 
         def do_POST(self) -> None:
             streams.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            script = left.pop(0)
+            if script and isinstance(script[0], Refusal):
+                self._refuse(script[0])
+                return
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            for part in left.pop(0):
+            for part in script:
                 if isinstance(part, float):
                     time.sleep(part)
                 elif isinstance(part, bytes):
@@ -51,6 +66,18 @@ def streaming(*scripts: Iterable[Part]) -> Iterator[Streams]:
                     self.close_connection = True
                     return
             self.wfile.write(b"0\r\n\r\n")
+
+        def _refuse(self, refusal: Refusal) -> None:
+            body = json.dumps(refusal.body).encode()
+            self.send_response(refusal.status)
+            for name, value in (
+                *refusal.headers,
+                ("Content-Type", "application/json"),
+                ("Content-Length", str(len(body))),
+            ):
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             pass

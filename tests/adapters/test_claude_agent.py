@@ -223,14 +223,16 @@ def test_the_agents_own_client_is_closed_and_the_callers_is_not(monkeypatch: pyt
         made: list[AsyncAnthropic] = []
 
         class Kept(AsyncAnthropic):
-            def __init__(self) -> None:
-                super().__init__()
+            def __init__(self, **options: Any) -> None:
+                super().__init__(**options)
                 made.append(self)
 
         monkeypatch.setattr("anthropic.AsyncAnthropic", Kept)
-        async with ClaudeAgent(tools=TOOLS):
-            assert not made[0].is_closed()
-        assert made[0].is_closed()
+        for options in ({}, {"timeout": 5.0, "retries": 1}):  # limits make a copy of the client
+            made.clear()
+            async with ClaudeAgent(tools=TOOLS, **options):
+                assert not made[0].is_closed()
+            assert all(each.is_closed() for each in made)
         theirs = AsyncAnthropic(api_key="test")
         async with ClaudeAgent(tools=TOOLS, client=theirs):
             pass

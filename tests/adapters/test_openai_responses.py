@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import threading
 from typing import Any
@@ -238,3 +239,9 @@ def test_an_option_that_would_keep_the_conversation_elsewhere_is_refused(name: s
 def test_a_client_has_its_address_already() -> None:
     with pytest.raises(ValueError, match="not both"):
         OpenAIResponsesAgent(tools=TOOLS, client=object(), api_key="k")
+
+
+def test_stop_sequences_are_refused_because_the_api_has_none() -> None:
+    assert "stop" not in inspect.signature(AsyncOpenAI(api_key="k").responses.create).parameters
+    with pytest.raises(TypeError, match=r"the Responses API has no stop sequences; OpenAIAgent\(stop=\.\.\.\)"):
+        OpenAIResponsesAgent(tools=TOOLS, api_key="k", stop=["END"])

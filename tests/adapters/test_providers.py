@@ -31,6 +31,51 @@ def test_every_provider_has_an_address_and_a_variable(name: str) -> None:
     assert resolve_credentials(name, api_key="own", env={provider.env_key: "k"}) == (provider.base_url, "own")
 
 
+FACTS = {
+    "grok": ("https://api.x.ai/v1", "max_completion_tokens"),
+    "groq": ("https://api.groq.com/openai/v1", "max_completion_tokens"),
+    "together": ("https://api.together.ai/v1", "max_tokens"),
+    "fireworks": ("https://api.fireworks.ai/inference/v1", "max_tokens"),
+    "perplexity": ("https://api.perplexity.ai", "max_tokens"),
+}
+"""As the vendors' own SDKs and pages have them: see docs/how-to/adapters.md."""
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_the_table_has_what_the_vendors_say(name: str) -> None:
+    assert (PROVIDERS[name].base_url, PROVIDERS[name].quirks.token_limit) == FACTS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "usage", "output"),
+    [
+        ("grok", {"prompt_tokens": 30, "completion_tokens": 9, "total_tokens": 339, "thought": 300}, 309),
+        ("grok", {"prompt_tokens": 30, "completion_tokens": 309, "total_tokens": 339, "thought": 300}, 309),
+        ("grok", {"prompt_tokens": 30, "completion_tokens": 9, "total_tokens": 39}, 9),
+        ("openai", {"prompt_tokens": 30, "completion_tokens": 309, "total_tokens": 339, "thought": 300}, 309),
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_thinking_that_a_server_counts_apart_is_output(
+    name: str, usage: dict[str, int], output: int, streamed: bool
+) -> None:
+    details = {"completion_tokens_details": {"reasoning_tokens": usage["thought"]}} if "thought" in usage else {}
+    reported = {key: value for key, value in usage.items() if key != "thought"}
+    reply = {**_reply("done"), "usage": {**reported, **details}}
+
+    async def go(url: str) -> Any:
+        async with _agent(url, quirks=PROVIDERS[name].quirks) as agent:
+            return [item async for item in agent.stream(GO)][-1] if streamed else await agent.step(GO)
+
+    if streamed:
+        with streaming(chat_chunks(reply)) as streams:
+            answer = asyncio.run(go(streams.url))
+    else:
+        with serving(reply) as vendor:
+            answer = asyncio.run(go(vendor.url))
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (30, output)
+
+
 def test_a_missing_key_is_an_error_unless_the_server_needs_none() -> None:
     with pytest.raises(ValueError, match=r"no API key for provider 'grok': pass api_key=\.\.\. or set the XAI_API_KEY"):
         resolve_credentials("grok", env={})

@@ -112,7 +112,9 @@ def test_equal_bytes_are_stored_once(kind: str, tmp_path: Path) -> None:
         await asyncio.gather(*(kept.save([large, IMAGE]) for _ in range(3)))
         assert len(await store.scan(KIND)) == 2
         assert len(await store.scan(CHUNK_KIND)) == 3
-        assert all(entry.version == 1 for entry in await store.scan(CHUNK_KIND))
+        chunks = await store.scan(CHUNK_KIND)
+        await kept.save([large, IMAGE])
+        assert await store.scan(CHUNK_KIND) == chunks
         references = [Attachment.from_reference(each.reference()) for each in (large, IMAGE)]
         assert [each.data for each in await kept.load(references)] == [large.data, PNG]
         await store.aclose()

@@ -185,9 +185,29 @@ def test_lost_bytes_fail_the_turn_and_not_the_thread() -> None:
             await store.put(CHUNK_KIND, chunk.key, {}, expected=chunk.version)
             ended = (await ask(thread, "two"))[-1]
             assert isinstance(ended, Ended)
-            assert ended.code == "agent_failed"
+            assert ended.code == "damaged"
             assert f"attachment `{IMAGE.digest}` in the store is incomplete" in str(ended.error)
             assert (await ask(thread, "three", IMAGE))[-1].outcome == "succeeded"
+
+    asyncio.run(work())
+
+
+def test_an_attachment_that_the_store_lost_is_missing() -> None:
+    class Forgetful(MemoryStore):
+        """Has no attachment once the first turn is over."""
+
+        async def get(self, kind: str, key: str) -> Any:
+            found = await super().get(kind, key)
+            return None if kind == KIND and agent.shown else found
+
+    agent, store = Reader(), Forgetful()
+
+    async def work() -> None:
+        async with talk(store, agent, window=LastMessages(2)) as thread:
+            await ask(thread, "one", IMAGE)
+            ended = (await ask(thread, "two"))[-1]
+            assert (ended.outcome, ended.code) == ("failed", "missing")
+            assert f"the store has no attachment `{IMAGE.digest}`" in str(ended.error)
 
     asyncio.run(work())
 

@@ -30,9 +30,10 @@ GROUPS = {
     "Guard": "Guard Outcome",
     "Undo": "Undo UndoEntry Recovered",
     "Ledger": "Ledger Cap Price Prices LedgerAccount Reservation Balance Spending",
-    "Threads": "Thread Threads ThreadInfo ThreadEvent TurnStarted ThreadText ThreadThinking ReplyDiscarded "
+    "Threads": "Thread Threads ThreadInfo PurgeReport ThreadEvent TurnStarted ThreadText ThreadThinking ReplyDiscarded "
     "CallProposed Decided Asked CallStarted CallResult ThreadUsage Ended",
     "Windows": "Window Recent LastMessages LastTokens Summary Pinned Compressed Facts",
+    "Triggers": "Triggers Trigger Firing WorkerTriggers",
     "Compressors": "Compressor truncate_compressor dedup_compressor external_filter_compressor "
     "compose_compressors route_compressor identity_compressor",
     "Executors": "Executor inline_executor subprocess_executor route_executor",
@@ -44,8 +45,8 @@ GROUPS = {
     "step_record_from_json step_record_to_json idempotency_key replay RunView StepView",
     "Graphs": "run_graph GraphNode GraphResult NodeOutcome Router compile_graph load_graph_file GraphSpec",
     "Errors and diagnostics": "PolicyCompileError GraphCompileError BundleError RequestError StoreError AuditError "
-    "ApprovalError ActionBlocked ToolError UndoError LedgerError ThreadError ThreadBusy DuplicateRecord PolicyWarning "
-    "StoreWarning Diagnostic Severity Span",
+    "ApprovalError ActionBlocked ToolError UndoError LedgerError ThreadError ThreadBusy TriggerError DuplicateRecord "
+    "PolicyWarning StoreWarning Diagnostic Severity Span",
     "Package": "__version__",
 }
 

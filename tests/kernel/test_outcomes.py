@@ -19,7 +19,7 @@ from bobcat import (
     durable_approvals,
     jsonl_sink,
 )
-from bobcat.errors import IncompleteReply
+from bobcat.errors import AttachmentError, FileCode, IncompleteReply
 from bobcat.graph.model import GraphResult
 from bobcat.stores.protocol import LeaseLost
 from kernel.scripted import call, seen
@@ -37,6 +37,15 @@ def incomplete(code: str) -> Callable[[object], None]:
 
     def fail(_: object) -> None:
         raise IncompleteReply("not a reply", code)  # type: ignore[arg-type]
+
+    return fail
+
+
+def no_file(code: str) -> Callable[[object], None]:
+    """The failure of an adapter that cannot pass an attachment on."""
+
+    def fail(_: object) -> None:
+        raise AttachmentError(code, "not an attachment")
 
     return fail
 
@@ -100,6 +109,7 @@ ENDS: dict[str, tuple[str, tuple[object, ...], dict[str, Any]]] = {
     "reply_cut_off": ("failed", (incomplete("reply_cut_off"),), {}),
     "reply_refused": ("failed", (incomplete("reply_refused"),), {}),
     "unmediated_tool": ("failed", (incomplete("unmediated_tool"),), {}),
+    **{code: ("failed", (no_file(code),), {}) for code in get_args(FileCode)},
 }
 
 
@@ -112,6 +122,10 @@ def test_every_code_has_a_run_that_ends_with_it(code: RunErrorCode) -> None:
     result = seen(*replies, **options).result
     assert (result.outcome, result.status, result.code) == (outcome, outcome, code)
     assert result.error
+
+
+def test_another_code_of_an_attachment_error_is_no_code_of_a_run() -> None:
+    assert seen(no_file("of my own")).result.code == "agent_failed"
 
 
 def test_a_run_that_succeeds_has_no_code() -> None:

@@ -29,6 +29,7 @@ NEEDED = ["msgspec", "PyYAML", "google-re2", "click", "rich"]
 SDKS = ["mcp>=1.24,<2", "openai-agents>=0.20", "opentelemetry-sdk>=1.30", "anthropic>=0.60", "openai>=2"]
 SUITE = ["pytest", "pytest-asyncio", "hypothesis"]
 OURS = (
+    "adapters",
     "compressors",
     "hash_chain",
     "integrations",

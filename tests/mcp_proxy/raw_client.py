@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -124,8 +125,17 @@ class RawClient:
         return self.process.wait(SECONDS)
 
     def stderr(self) -> str:
-        """What the process has written on standard error."""
+        """What the process has written on standard error; all of it when the process has ended."""
+        if self.process.poll() is not None:
+            self._threads[1].join(SECONDS)
         return "".join(self.errors)
+
+    def stderr_with(self, *texts: str) -> str:
+        """What the process has written on standard error, as soon as it has these texts, each as often as given."""
+        deadline = time.monotonic() + SECONDS
+        while any(self.stderr().count(text) < texts.count(text) for text in texts) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return self.stderr()
 
     def _read(self) -> None:
         assert self.process.stdout is not None

@@ -230,7 +230,7 @@ def test_a_call_without_an_id_is_dropped(tmp_path: Path, id: str) -> None:
         client.initialize()
         client.send_text(f'{{"jsonrpc": "2.0", {id}"method": "tools/call", "params": {{"name": "odd"}}}}')
         assert client.request("echo", {"n": 1})["result"] == {"n": 1}
-        assert "without an id" in client.stderr()
+        assert "without an id" in client.stderr_with("without an id")
     assert not calls.exists()
 
 

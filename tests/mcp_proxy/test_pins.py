@@ -68,7 +68,7 @@ def test_without_an_accepted_definition_nothing_is_listed_or_called(changing: Ch
     with changing.client() as client:
         assert client.tools() == ["list"]
         assert "`send` has no pin" in text(client.call("send", to="a"))
-        assert "`send` has no pin" in client.stderr()
+        assert "`send` has no pin" in client.stderr_with("`send` has no pin")
     assert changing.calls() == 0
 
 
@@ -103,7 +103,8 @@ def test_a_change_is_seen_at_the_next_call_without_a_notification(changing: Chan
         assert refused["_meta"]["bobcat/outcome"]["code"] == "definition_changed"
         assert text(refused) == "[denied] the description of `send` has changed; accept it with `bobcat mcp accept`"
         assert changing.calls() == before
-        assert "the description of `send` has changed" in client.stderr()
+        changed = "the description of `send` has changed"
+        assert changed in client.stderr_with(changed)
     assert "definition_changed" in log.read_text()
 
 

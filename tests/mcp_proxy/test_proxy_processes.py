@@ -96,9 +96,10 @@ def test_noise_of_the_server_is_left_out_and_named(policy: Path) -> None:
         assert client.call("odd", do="twice")["content"][0]["type"] == "text"
         assert client.request("echo", {"n": 0})["result"] == {"n": 0}
         assert client.request("echo", {"n": 1})["result"] == {"n": 1}
-        errors = client.stderr()
-    assert errors.count("sent a line that is not a message") == 3
-    assert errors.count("answered a request that is not open") == 2
+        unreadable, unasked = "sent a line that is not a message", "answered a request that is not open"
+        errors = client.stderr_with(*[unreadable] * 3, *[unasked] * 2)
+    assert errors.count(unreadable) == 3
+    assert errors.count(unasked) == 2
 
 
 def test_tools_that_can_be_read_in_two_ways_are_hidden(policy: Path) -> None:

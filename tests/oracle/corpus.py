@@ -36,6 +36,7 @@ _CONTEXT: dict[str, Any] = {
     "step_seq": 0,
     "timestamp": "1970-01-01T00:00:00Z",
     "extra": {},
+    "task": None,
 }
 
 
@@ -188,7 +189,10 @@ def build_request(raw: Mapping[str, Any]) -> ActionRequest:
     extra = untag(context["extra"])
     fixed = [context[key] for key in ("environment", "workspace", "correlation_id", "step_seq")]
     return ActionRequest(
-        raw["tool"], untag(raw.get("args", {})), metadata, ExecutionContext(principal, *fixed, moment, extra)
+        raw["tool"],
+        untag(raw.get("args", {})),
+        metadata,
+        ExecutionContext(principal, *fixed, moment, extra, context["task"]),
     )
 
 

@@ -13,6 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 import idna
 
+from oracle import links
 from oracle.values import CannotEvaluate, Missing
 
 PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
@@ -155,6 +156,7 @@ def derive(facet: str, text: str) -> Any:
         "json": document,
         "shell": shell,
         "sql": sql,
+        "links": links.links,
     }[facet](text)
 
 

@@ -12,12 +12,15 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from bobcat import Request
+from bobcat._core import Program, RunState
 from bobcat.compiler import compile_policy
 from bobcat.errors import RequestError
 from bobcat.frontend.python.lower import lower_function
@@ -32,6 +35,7 @@ from sql.statements import Statements
 
 ROOT = Path(__file__).parents[2]
 RANDOM_FUNCTIONS = 300
+START = datetime(2026, 1, 1, tzinfo=UTC)
 RANDOM_PATTERNS = 200
 COMMAND_LINES = 500
 SCALARS = """
@@ -113,6 +117,29 @@ def inputs() -> Iterator[tuple[str, bytes]]:
     yield from (("parse_shell", Lines(seed).line().encode()) for seed in range(COMMAND_LINES))
     yield from (("parse_sql", Statements(seed, lite=False).statement().encode()) for seed in range(COMMAND_LINES))
     yield from (("read_scalars", text.encode()) for text in SCALARS)
+    yield from (("occurs_in", f"{value}\0{text}".encode()) for value, text in occurrences())
+    yield from (("find_links", text.encode()) for _, text in occurrences())
+    yield from (("load_state", data) for data in snapshots())
+
+
+def occurrences() -> Iterator[tuple[str, str]]:
+    """The vectors of values in texts."""
+    for line in (ROOT / "tests/vectors/occurrences.jsonl").read_text(encoding="utf-8").splitlines():
+        value, text, *_ = json.loads(line)
+        yield value if isinstance(value, str) else json.dumps(value), text
+
+
+def snapshots() -> Iterator[bytes]:
+    """Snapshots of the policy that the target loads, without their head and checksum."""
+    program = Program((ROOT / "rust/core/tests/fuzzing/remembering.json").read_bytes(), ())
+    state = RunState(program, task="list the files, 5 of them")
+    for number in range(12):
+        made = Request("shell", {"cmd": "https://a.example", "n": number, "m": {"k": 1.5}}, timestamp=START)
+        state.call(made, str(number))
+        if number % 3:
+            state.result(str(number), {"k": "list", "n": 2, "cmd": "www.b.example"}, START + timedelta(seconds=number))
+        state.next_reply()
+        yield state.dump()[40:-32]
 
 
 def words() -> set[str]:

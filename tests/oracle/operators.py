@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from oracle import facets
+from oracle import facets, occurrence
 from oracle.values import CannotEvaluate, Missing, PartTests, Ref, Test, Timestamp, checked, step, type_name
 
 
@@ -171,13 +171,21 @@ MAX_REF_IN_ELEMENTS = 1000
 
 def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) -> Truth:
     """One operator on a value that is there. `each`: the value is an element, or made from one."""
+    if op == "occurs_in":
+        return _occurring(value, operand, at, lower=False)
     if isinstance(operand, Ref):
         return _relate(value, op, operand, at, each)
     if isinstance(value, facets.Version) and op != "part":
         operand = [facets.semver(item) for item in operand] if isinstance(operand, list) else facets.semver(operand)
         return truth(_of_versions(value, op, operand))
     match op:
-        case "url" | "ip" | "cidr" | "path" | "email" | "semver" | "json" | "shell" | "sql":
+        case "all_of":
+            return _every(value, operand, at, each)
+        case "any_of":
+            return any_of([operate(value, test.op, test.operand, at, each=each) for test in operand])
+        case "not":
+            return negate(_every(value, operand, at, each))
+        case "url" | "ip" | "cidr" | "path" | "email" | "semver" | "json" | "shell" | "sql" | "links":
             try:
                 seen = checked(value)
                 if not isinstance(seen, str):
@@ -197,7 +205,13 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
                 made = {"length": length, "byte_length": byte_length, "lower": lower}[op](value)
             except CannotEvaluate as failure:
                 return Truth(Kind.ERROR, failure.code)
-            return _every(made, operand, at, each)
+            outcomes = [
+                _occurring(value, test.operand, at, lower=True)
+                if op == "lower" and test.op == "occurs_in"
+                else operate(made, test.op, test.operand, at, each=each)
+                for test in operand
+            ]
+            return all_of(outcomes)
         case "any" | "all" | "none" | "first":
             return _elements(value, op, operand, at)
         case "eq":
@@ -234,7 +248,7 @@ def _of_part(value: Any, operand: PartTests, at: At, each: bool) -> Truth:
     """Tests of a part: a missing one makes every test absent but `exists`."""
     try:
         for name in operand.path:
-            value = facets.part(value, name)
+            value = step(checked(value), name) if _is_plain(value) else facets.part(value, name)
     except (Missing, CannotEvaluate) as failure:
         missing = ABSENT if isinstance(failure, Missing) else Truth(Kind.ERROR, failure.code)
         return all_of([truth(not test.operand) if test.op == "exists" else missing for test in operand.tests])
@@ -244,6 +258,33 @@ def _of_part(value: Any, operand: PartTests, at: At, each: bool) -> Truth:
             for test in operand.tests
         ]
     )
+
+
+def _is_plain(value: Any) -> bool:
+    """Return true for a value of the request; false for one that a facet derived."""
+    derived = (facets.Host, facets.Path, facets.Network, facets.Version)
+    of_facet = isinstance(value, dict) and any(isinstance(item, facets.Uncertain) for item in value.values())
+    return not isinstance(value, derived) and not of_facet
+
+
+def _occurring(value: Any, operand: Any, at: At, *, lower: bool) -> Truth:
+    """A text or a number in one of several texts; those that are not there do not count."""
+    try:
+        seen = checked(value)
+    except CannotEvaluate as failure:
+        return Truth(Kind.ERROR, failure.code)
+    outcomes = []
+    for place in operand if isinstance(operand, list) else [operand]:
+        try:
+            text = checked(at(place)) if isinstance(place, Ref) else place
+            if type_name(text) != "string" or type_name(seen) not in ("string", "number"):
+                raise CannotEvaluate("wrong_type")
+            outcomes.append(truth(occurrence.occurs(seen, text, lower=lower)))
+        except Missing:
+            continue
+        except CannotEvaluate as failure:
+            outcomes.append(Truth(Kind.ERROR, failure.code))
+    return any_of(outcomes) if outcomes else ABSENT
 
 
 def _of_versions(value: facets.Version, op: str, operand: Any) -> bool:

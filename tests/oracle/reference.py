@@ -38,6 +38,8 @@ def evaluate_match(
 
 
 def _judge_leaf(leaf: ir.Leaf, request: ActionRequest, permits: bool, context: ExecutionContext) -> Truth:
+    if reads_run(leaf.head, leaf.operand):
+        return Truth(Kind.ERROR, "no_state")
     operand = constant(leaf.operand)
     try:
         value = read(leaf.head, leaf.path, request, context)
@@ -57,6 +59,13 @@ def _judge_leaf(leaf: ir.Leaf, request: ActionRequest, permits: bool, context: E
 
     outcome = operate(value, leaf.op, operand, at)
     return FALSE if outcome.kind is Kind.ABSENT and not permits else outcome
+
+
+def reads_run(head: str, operand: Any) -> bool:
+    """Whether a clause reads the state of a run, which a decision of this module never has."""
+    parts = operand if isinstance(operand, dict) else {}
+    inside = any(reads_run("", item["operand"]) for item in parts.get("tests", ()))
+    return head == "run" or "sources" in parts or parts.get("ref", ("",))[0] == "run" or inside
 
 
 def rewrite(transform: ir.Transform, args: Any) -> dict[str, Any]:

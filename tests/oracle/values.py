@@ -142,6 +142,8 @@ def read(head: str, path: tuple[str, ...], request: ActionRequest, context: Exec
             value = context
             for name in path:
                 value = _attribute(value, name)
+            if path == ("task",) and value is None:
+                raise Missing
             return value
     for key in path:
         value = step(value, key)
@@ -169,6 +171,8 @@ def constant(const: ir.Const) -> Any:
         ((tag, body),) = const.items()
         if tag == "ref":
             return Ref(body[0], tuple(body[1:]))
+        if tag == "places":
+            return [constant(place) for place in body]
         if tag == "tests":
             return [Test(item["op"], constant(item["operand"])) for item in body]
         if tag == "map":

@@ -26,7 +26,9 @@ OTHER_LANGUAGES = (
     "rust/core/src/facets/shell/",  # words of the shell
     "rust/core/src/facets/sql/",  # words of SQL
     "python/bobcat/providers/database/",  # words of SQL
+    "rust/core/src/ir/function.rs",
     "rust/core/src/ir/function_leaf.rs",
+    "rust/core/src/ir/function_memory.rs",
     "rust/core/src/regex/",
     "python/bobcat/lint/pattern_syntax.py",
     "python/bobcat/tools/",  # JSON Schema and type annotations
@@ -34,17 +36,21 @@ OTHER_LANGUAGES = (
 ABOUT_OPERATORS = ("python/bobcat/lint/",)
 """Lints about one operator, or one family, name it."""
 NAMED: dict[str, str] = {
+    "python/bobcat/traffic/usage.py": "eq in",  # the literals that a clause names: tools and environments
     "python/bobcat/build/conditions.py": "length",  # an example in a message
     "python/bobcat/build/paths.py": "eq ge gt le lt",  # Python's signs
     "python/bobcat/diagnostics/catalogue.py": "glob",  # the name of a code
+    "python/bobcat/facets/__init__.py": "occurs_in",  # a function for rules in Python
     "python/bobcat/frontend/strict/capabilities.py": "none",  # a value of `redirects`, here and in the next two
     "python/bobcat/frontend/strict/capability_limits.py": "first none",
     "python/bobcat/frontend/strict/capability_schema.py": "none",
-    "python/bobcat/frontend/strict/comparisons.py": "any eq",  # a number after `length`, and a class of values
+    "python/bobcat/frontend/strict/comparisons.py": "eq",  # a number after `length`
     "python/bobcat/frontend/strict/facet_keys.py": "eq",  # a key without an operator
     "python/bobcat/frontend/strict/key_syntax.py": "in",  # an example in a message
     "python/bobcat/frontend/strict/keys.py": "eq",  # a key without an operator
+    "python/bobcat/frontend/strict/memory.py": "eq",  # conditions that are true
     "python/bobcat/frontend/strict/operands.py": "contains contains_any in",  # what to write in place of a list
+    "python/bobcat/frontend/strict/references.py": "any eq",  # a class of values, and a mapping that is no reference
     "python/bobcat/frontend/strict/rules.py": "matches",  # a misspelt `match`
     "python/bobcat/frontend/strict/vocabulary.py": "all any",  # misspelt connectives
     "python/bobcat/ir/construct.py": "eq exists",  # normal forms
@@ -56,7 +62,7 @@ NAMED: dict[str, str] = {
 }
 CONNECTIVES = frozenset(("all", "any"))
 """Names of nodes of the IR and of a trace, too."""
-ORDINARY = frozenset(("all", "any", "empty", "exists", "first", "length", "none"))
+ORDINARY = frozenset(("all", "any", "empty", "exists", "first", "from", "length", "none"))
 """Words that have other meanings outside of the compiler: the effect `none`, the status `all`."""
 COMPILER = ("python/bobcat/build/", "python/bobcat/diagnostics/", "python/bobcat/frontend/", "python/bobcat/ir/")
 
@@ -113,4 +119,4 @@ def test_both_languages_have_the_same_paths() -> None:
     text = (ROOT / "rust/core/src/lang/path.rs").read_text(encoding="utf-8")
     rows = re.findall(r"^    \w+ = (\w+) \[(.*)\],", text, re.MULTILINE)
     paths = {(head.lower(), *re.findall(r'"(\w+)"', keys)) for head, keys in rows}
-    assert paths == PATHS.keys() - {("context", "principal")}
+    assert paths - {("result",), ("record",)} == PATHS.keys() - {("context", "principal")}

@@ -14,6 +14,8 @@ LAYERS = (
     ("error",),
     ("budget",),
     ("lang", "bytes", "num"),
+    # Occurrence of values in texts.
+    ("text",),
     ("value",),
     ("json",),
     ("regex",),
@@ -31,6 +33,8 @@ LAYERS = (
     # Functions as they run.
     ("pyfn::interp", "pyfn::builtins", "pyfn::inline_eval", "pyfn::fast_path"),
     ("eval",),
+    # What a run has done, by the definitions of a policy.
+    ("memory",),
 )
 LEVELS = {module: level for level, modules in enumerate(LAYERS) for module in modules}
 _COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|b?"(?:\\.|[^"\\])*"')

@@ -15,7 +15,7 @@ from types import ModuleType
 
 from bobcat import PolicyBundle, PolicyCompileError, Verdict, compile_policy
 from bobcat.build import Policy
-from bobcat.cli.rule_module import load_rules
+from bobcat.build.rule_module import load_rules
 from docs.markdown_blocks import blocks_of
 
 ROOT = Path(__file__).resolve().parents[2]

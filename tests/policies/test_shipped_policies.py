@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from bobcat import Decision, PolicyBundle, evaluate
+from bobcat._core import RunState
+from bobcat.ir.schema import Measure
 from bobcat.model.request_json import request_from_json
 from policies.shipped import PERMITS, shipped_policies
 
@@ -31,9 +33,29 @@ def shipped() -> dict[str, list[PolicyBundle]]:
     return shipped_policies()
 
 
-def decide(bundle: PolicyBundle, tool: str, args: dict[str, Any], context: dict[str, Any], **declared: Any) -> Decision:
+def decide(
+    bundle: PolicyBundle, tool: str, args: dict[str, Any], context: dict[str, Any], run: Any = None, **declared: Any
+) -> Decision:
     request = {"tool": tool, "args": args, "context": context, "declared": declared}
-    return evaluate(bundle, request_from_json(request))
+    state = None if run is None else state_of(bundle, **run)
+    return evaluate(bundle, request_from_json(request), state=state)
+
+
+def state_of(bundle: PolicyBundle, task: str | None = None, calls: Any = (), shared: int | None = None) -> RunState:
+    """The state after calls, each a tool, arguments and perhaps a result; `shared` is the value of all measures with
+    `by`.
+    """
+    state = RunState(bundle, task=task)
+    for number, (tool, args, *result) in enumerate(calls):
+        request = request_from_json({"tool": tool, "args": args})
+        state.call(request, f"call-{number}")
+        if result:
+            state.result(f"call-{number}", result[0], request.context.timestamp)
+        state.next_reply()
+    if shared is not None and isinstance(bundle.ir.memory, dict):
+        measures = {name: item for name, item in bundle.ir.memory.items() if isinstance(item, Measure)}
+        state.share({name: shared for name, item in measures.items() if isinstance(item.by, str)})
+    return state
 
 
 def passes(decision: Decision) -> bool:
@@ -52,10 +74,10 @@ def test_no_attack_passes(name: str) -> None:
     passed = [
         f"{tool} {args} {context} declared {declared}: {decision.verdict} by {decision.matched_rules}"
         for tool, args, *more in TABLES[name]["attacks"]
-        for context in [more[0] if more else {}]
+        for context, run in [((more[0] if more else {}), (more[1] if len(more) > 1 else None))]
         for bundle in shipped()[name]
         for declared in DECLARED
-        if passes(decision := decide(bundle, tool, args, context, **declared))
+        if passes(decision := decide(bundle, tool, args, context, run, **declared))
     ]
     assert passed == []
 
@@ -64,9 +86,9 @@ def test_no_attack_passes(name: str) -> None:
 def test_every_permission_is_used_by_a_call_that_it_is_meant_for(name: str) -> None:
     unused = {rule.id for bundle in shipped()[name] for rule in bundle.rules if rule.verdict in PERMITS}
     for rule, tool, args, *more in TABLES[name]["works"]:
-        context = more[0] if more else {}
+        context, run = (more[0] if more else {}), (more[1] if len(more) > 1 else None)
         decisions = [
-            decide(bundle, tool, args, context, **declared) for bundle in shipped()[name] for declared in DECLARED
+            decide(bundle, tool, args, context, run, **declared) for bundle in shipped()[name] for declared in DECLARED
         ]
         assert any(passes(one) and one.matched_rules[0] == rule for one in decisions), (rule, args, decisions)
         unused.discard(rule)

@@ -29,6 +29,8 @@ UNBROKEN = {
 """In place of what breaks lines: controls that do not, and that are escaped in as many characters."""
 ANALYSED = ("bobcat import",)
 """The number of findings depends on the meaning of the text, which line breaks change."""
+SILENT = ("bobcat completion", "bobcat submit in a session without a store", "lynx init")
+"""Screens that show nothing of the text."""
 FIXED = pytest.mark.parametrize("screen", SCREENS)
 
 
@@ -69,12 +71,12 @@ def test_a_screen_survives_what_is_known_to_redraw_it(screen: str) -> None:
 @FIXED
 def test_a_screen_shows_the_text_at_all(screen: str) -> None:
     """Else the other tests would check nothing."""
-    assert "untrusted7" in on(screen, "untrusted7") or screen in ("bobcat completion", "lynx init")
+    assert "untrusted7" in on(screen, "untrusted7") or screen in SILENT
 
 
 @FIXED
 @settings(
-    max_examples=campaign.examples(20),
+    max_examples=campaign.examples(8),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())

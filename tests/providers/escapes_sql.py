@@ -83,6 +83,9 @@ ESCAPES = [
     Row("query-in-text", POSTGRES, "query", "SELECT query_to_xml('SELECT * FROM secrets', true, true, '')", "function"),
     Row("field-that-is-a-call", POSTGRES, "query", "SELECT (o).own FROM orders o", "sql_form"),
     Row("not-the-role", POSTGRES, "query", "SELECT * FROM secrets", "database"),
+    Row("call-in-an-array", POSTGRES, "query", "SELECT ARRAY[pg_read_file('/etc/passwd')]", "function"),
+    Row("call-in-a-subscript", POSTGRES, "query", "SELECT (ARRAY[1])[length(pg_read_file('/etc/passwd'))]", "function"),
+    Row("lite-call-in-brackets", LITE, "query", "SELECT DISTINCT [load_extension]('x')", "sql_form"),
     Row("prepared", POSTGRES, "execute", "PREPARE p AS DELETE FROM orders", "kind"),
     Row("list-as-parameter", BOTH, "query", "SELECT 1", "invalid", (["a"],)),
 ]
@@ -116,6 +119,7 @@ LOOKALIKES = [
     Row("lite-replace", LITE, "execute", "REPLACE INTO orders (id, total) VALUES (1, 1)", 1),
     Row("parameter", POSTGRES, "query", "SELECT id FROM orders WHERE total = $1", [[2]], (7,)),
     Row("like", POSTGRES, "query", "SELECT 'a%b' LIKE 'a%', 5 % 3", [[True, 2]]),
+    Row("array", POSTGRES, "query", "SELECT (ARRAY[3, 4])[2] FROM orders WHERE id = ANY(ARRAY[1])", [[4]]),
     Row("types", POSTGRES, "query",
         "SELECT 1.50::numeric, DATE '2024-01-02', CAST('{\"a\": [1]}' AS jsonb)", [["1.50", "2024-01-02", {"a": [1]}]]),
     Row("join", POSTGRES, "query", "SELECT a.id FROM orders a JOIN orders b USING (id) WHERE a.id = $1::int"

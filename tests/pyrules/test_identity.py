@@ -144,3 +144,24 @@ def test_the_listing_of_the_ir_names_the_rule(tmp_path: Path) -> None:
     from bobcat.ir.pretty import policy_text
 
     assert "large" in policy_text(compiled(tmp_path, TEXT).ir)
+
+
+def in_a_set(request, context):  # type: ignore[no-untyped-def]
+    return bobcat.deny("one of them") if request.args["n"] in {8, 0} else None
+
+
+def test_a_set_among_the_constants_is_the_same_in_any_order() -> None:
+    """The order of a set read from a compiled module can differ from that of a compilation: hashes of texts do."""
+    code = in_a_set.__code__
+    made = [frozenset([0, 8]), frozenset([8, 0])]
+    assert repr(made[0]) != repr(made[1])
+    for each in made:
+        in_a_set.__code__ = code.replace(
+            co_consts=tuple(each if isinstance(item, frozenset) else item for item in code.co_consts)
+        )
+        assert compile_policy("rules: []", python_rules=[in_a_set]).manifest.host_rules == ()
+    in_a_set.__code__ = code.replace(
+        co_consts=tuple(frozenset([8, 1]) if isinstance(item, frozenset) else item for item in code.co_consts)
+    )
+    with pytest.raises(bobcat.PolicyCompileError, match="has changed since it was compiled"):
+        compile_policy("rules: []", python_rules=[in_a_set])

@@ -128,7 +128,10 @@ class Jail:
         finally:
             os.close(write)
             # Background processes hold the pipe until they end.
-            select.select([read], [], [], SECONDS)
+            # `select` takes no descriptor above 1,023, which a process that runs many tests may have.
+            poll = select.poll()
+            poll.register(read)
+            poll.poll(SECONDS * 1000)
             os.close(read)
             if process is not None:
                 with contextlib.suppress(ProcessLookupError):

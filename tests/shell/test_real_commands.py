@@ -110,7 +110,7 @@ def test_rows_of_packs_name_known_effects_and_each_program_once() -> None:
             seen |= {name for name in names if not name.startswith("@")}
             stated = [] if names[0].startswith("@") or settings[0] == "verbs" else settings[0].split(",")
             added = [option.partition(":")[2].split(",") for option in options if ":" in option]
-            operands = [word.removeprefix("operands:").split(",") for word in settings if word.startswith("operands:")]
+            operands = [word.partition(":")[2].split(",") for word in settings if ":" in word]
             for effects in [stated, *added, *operands]:
                 assert set(effects) <= EFFECTS, (names, effects)
             assert {option for option in options if option.startswith("@")} <= groups
@@ -134,6 +134,9 @@ def test_rows_of_packs_name_known_effects_and_each_program_once() -> None:
         ("git x", "launcher_verb", 4),
         ("a/../b", "program_path", 0),
         ("RM x", "upper_case", 0),
+        ("bash -lc ls", "launcher_option", 5),
+        ("tar tf host:f", "launcher_option", 7),
+        ('tar cf "$A" d', "launcher_argument", 7),
         ("eval ls", "launcher", 0),
         ("echo x | sh", "shell_input", 9),
         ("x" * 131_072, "too_long", 131_071),

@@ -15,6 +15,7 @@ POOL = (
     " EXISTS IS DISTINCT NULL CASE WHEN THEN ELSE END VALUES TABLE INTO FOR UPDATE WINDOW OVER FILTER RETURNING CONFLICT DO NOTHING"
     " SET AND OR LIKE BETWEEN CAST FETCH FIRST ROWS ONLY LATERAL RECURSIVE MATERIALIZED INDEXED ANY SOME a b secret conflict i x y f"
     " abs window offset filter over key ( ) ( ) ( ) , , , , . . * + = < || :: 1 2 'a' ? \"x\" \"secret\" 'secret' ; -- /* */ \n"
+    " [ ] [1] [secret] ARRAY[1,2] [f](1)"
 ).split(" ")
 TOKENS = re.compile(r"""\s+|'(?:[^']|'')*'|"[^"]*"|\w+|::|\|\||.""", re.DOTALL)
 

@@ -65,6 +65,26 @@ TRAPS = [
     "SELECT ARRAY(SELECT i FROM secret)",
     "SELECT * FROM a, LATERAL (SELECT * FROM secret) s",
     "SELECT 'a\\' , i FROM secret -- '",
+    # To SQLite, brackets hold a name.
+    "SELECT DISTINCT [f](1) FROM a",
+    "SELECT i FROM a WHERE x REGEXP [f](1)",
+    "SELECT CASE [f](1) WHEN 1 THEN 2 END",
+    "SELECT f [g](1)",
+    "SELECT i [u], secret.i FROM a, secret",
+    "SELECT * FROM a [t1], secret",
+    "SELECT * FROM a ARRAY[1], secret",
+    "SELECT i [a], i FROM secret, [b]",
+    "SELECT i FROM a ORDER BY i [1], x",
+    "SELECT i IN [secret] FROM a",
+    "SELECT i AS [secret.i], (SELECT i FROM secret) [x]",
+    "SELECT CAST(i AS int[]) FROM secret",
+    "SELECT ARRAY[1, (SELECT i FROM secret)]",
+    "SELECT ARRAY['a]', f(1), 'b']",
+    "SELECT ARRAY[1 -- ]\n, f(1)]",
+    "SELECT (ARRAY[i, f(i)])[1] FROM secret",
+    "SELECT i FROM secret WHERE i = ANY(ARRAY[1, 2])",
+    "SELECT '{1}'::int[] FROM secret",
+    "SELECT ARRAY[ARRAY[i], ARRAY[f(i)]] FROM secret",
 ]
 
 

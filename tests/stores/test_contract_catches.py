@@ -315,30 +315,93 @@ class LastChangeWins(MemoryStore):
 
 class ReadsThenPuts(MemoryStore):
     async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
-        current = self._documents.get((kind, key))
+        current = await self.get(kind, key)
         if (0 if current is None else current.version) != expected:
             return await super().put(kind, key, body, expected=expected)
         await asyncio.sleep(0.001)
-        current = self._documents.get((kind, key))
+        current = await self.get(kind, key)
         return await super().put(kind, key, body, expected=0 if current is None else current.version)
 
 
 class ScansInOrderOfArrival(MemoryStore):
     async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
-        return [entry for (each, key), entry in self._documents.items() if each == kind and key > after][:limit]
+        found = self._documents.get(kind)
+        return [] if found is None else [each for key, each in found.entries.items() if key > after][:limit]
 
 
 class ScansOtherKinds(MemoryStore):
     async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
-        found = [entry for (each, key), entry in self._documents.items() if each.startswith(kind) and key > after]
+        kinds = [found for name, found in self._documents.items() if name.startswith(kind)]
+        found = [entry for each in kinds for key, entry in each.entries.items() if key > after]
         return sorted(found, key=lambda entry: entry.key)[:limit]
 
 
 class SharesBodies(MemoryStore):
     async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
         entry = replace(await super().put(kind, key, body, expected=expected), body=body)
-        self._documents[kind, key] = entry
+        self._documents[kind].entries[key] = entry
         return entry
+
+
+class HidesErasedRuns(MemoryStore):
+    """Removes the status of a run, and leaves its records."""
+
+    def _remove_run(self, access: None, run_id: str) -> bool:
+        return self._states.pop(run_id, None) is not None
+
+
+class ErasesHeldRuns(MemoryStore):
+    async def erase(self, run_id: str, *, fence: int | None = None) -> bool:
+        self._state(run_id).owner = None
+        return await super().erase(run_id, fence=fence)
+
+
+class BeginsFencesAgain(MemoryStore):
+    def _set_first_fence(self, access: None, fence: int) -> None:
+        return None
+
+
+class ErasesAnyFence(MemoryStore):
+    async def erase(self, run_id: str, *, fence: int | None = None) -> bool:
+        return await super().erase(run_id)
+
+
+class ErasesInTwoSteps(MemoryStore):
+    async def erase(self, run_id: str, *, fence: int | None = None) -> bool:
+        known = self._runs.pop(run_id, None) is not None
+        await asyncio.sleep(0.001)
+        return self._states.pop(run_id, None) is not None or known
+
+
+class DiscardsTheKind(MemoryStore):
+    async def discard(self, entry: Entry) -> bool:
+        known = await self.get(entry.kind, entry.key) is not None
+        self._documents.pop(entry.kind, None)
+        return known
+
+
+class DiscardsAnyVersion(MemoryStore):
+    async def discard(self, entry: Entry) -> bool:
+        current = await self.get(entry.kind, entry.key)
+        return current is not None and await super().discard(current)
+
+
+class ComparesVersionsOnly(MemoryStore):
+    async def discard(self, entry: Entry) -> bool:
+        current = await self.get(entry.kind, entry.key)
+        if current is not None and current.version == entry.version:
+            return await super().discard(current)
+        return await super().discard(entry)
+
+
+class ReadsThenDiscards(MemoryStore):
+    async def discard(self, entry: Entry) -> bool:
+        current = await self.get(entry.kind, entry.key)
+        await asyncio.sleep(0.001)
+        if current != entry:
+            return await super().discard(entry)
+        self._documents[entry.kind].entries.pop(entry.key, None)
+        return True
 
 
 BROKEN: dict[type[MemoryStore], str] = {
@@ -386,6 +449,15 @@ BROKEN: dict[type[MemoryStore], str] = {
     ScansInOrderOfArrival: "documents_are_scanned_in_order",
     ScansOtherKinds: "documents_are_scanned_in_order",
     SharesBodies: "document_bodies_come_back_unchanged",
+    HidesErasedRuns: "an_erased_run_is_gone",
+    ErasesHeldRuns: "a_held_run_is_not_erased",
+    BeginsFencesAgain: "a_lease_does_not_outlive_an_erased_run",
+    ErasesAnyFence: "a_lease_does_not_outlive_an_erased_run",
+    ErasesInTwoSteps: "an_erase_and_an_append_do_not_mix",
+    DiscardsTheKind: "a_discarded_document_is_gone",
+    DiscardsAnyVersion: "a_changed_document_is_not_discarded",
+    ComparesVersionsOnly: "a_changed_document_is_not_discarded",
+    ReadsThenDiscards: "a_discard_and_a_change_exclude_each_other",
 }
 
 

@@ -12,6 +12,7 @@ from bobcat import Approvals, Budget, FinalAnswer, MemoryStore, Message, SQLiteS
 from bobcat.errors import ThreadBusy, ThreadError
 from bobcat.model.deltas import TextDelta
 from bobcat.threads import Asked, CallResult, Decided, Ended, ReplyDiscarded, Thread, ThreadText, TurnStarted
+from bobcat.threads.sending import send_message
 from thread_conversations import ASKING, Payer, awaited, collect, thread
 from thread_conversations import Ledger as Payments
 
@@ -99,6 +100,77 @@ async def test_an_approval_suspends_the_thread_and_resume_continues_it(store: An
     assert (events[-1].outcome, events[-1].code) == ("cancelled", "cancelled")
     assert [each.seq for each in events] == list(range(1, len(events) + 1))
     assert [each.message for each in events if isinstance(each, CallResult)] == ["[ok] paid 10"]
+
+
+@awaited
+async def test_cancel_at_the_sight_of_a_question_ends_the_turn(store: Any) -> None:
+    payments = Payments()
+    async with thread(store, payments, policy=ASKING, on_approval=durable_approvals(store)) as talk:
+        found = []
+        async for event in talk.send("10"):
+            found.append(event)
+            if isinstance(event, Asked):
+                await talk.cancel("enough")
+        assert [type(each) for each in found[-2:]] == [Asked, Ended]
+        assert isinstance((await collect(talk.send("20")))[-1], Asked)
+    assert payments.paid == []
+
+
+@awaited
+async def test_a_late_cancel_of_a_turn_does_not_end_the_next_one(store: Any) -> None:
+    payments = Payments()
+    async with thread(store, payments, policy=ASKING, on_approval=durable_approvals(store)) as talk:
+        for turn in (1, 0, True, "1"):
+            with pytest.raises(ThreadError, match="turn must be the number of a turn"):
+                await talk.cancel("enough", turn=turn)
+        await collect(talk.send("10"))
+        await talk.cancel("enough", turn=1)
+        assert isinstance((await collect(talk.send("20")))[-1], Asked)
+        await talk.cancel("late", turn=1)
+        assert [each.turn for each in await collect(talk.events()) if isinstance(each, Ended)] == [1]
+        await talk.cancel("enough", turn=2)
+        assert [each.turn for each in await collect(talk.events()) if isinstance(each, Ended)] == [1, 2]
+
+
+@pytest.mark.parametrize("owner", ["same", "other"])
+@awaited
+async def test_cancel_of_a_waiting_turn_that_a_killed_process_holds(store: Any, owner: str) -> None:
+    payments = Payments()
+    options = {"policy": ASKING, "on_approval": durable_approvals(store)}
+    async with thread(store, payments, **options) as talk:
+        asked = (await collect(talk.send("10")))[-1]
+    assert isinstance(asked, Asked)
+    for run in ("thread:acme/42", "thread:acme/42#1"):
+        await store.acquire(run, owner="same", seconds=0.5)
+    async with thread(store, payments, owner=owner, **options) as talk:
+        await talk.cancel("enough")
+        if owner == "other":  # the turn ends when the lease of the killed process does: no grant counts until then
+            await Approvals(store).grant(asked.approvals[0], approver="ada")
+        ended = [each for each in await collect(talk.send("20")) if isinstance(each, Ended)]
+        events = await collect(talk.events())
+    assert [(each.turn, each.outcome) for each in events if isinstance(each, Ended)] == [(1, "cancelled")]
+    assert ended == []
+    assert isinstance(events[-1], Asked)
+    assert events[-1].turn == 2
+    assert payments.paid == []
+
+
+@awaited
+async def test_a_turn_that_is_cancelled_before_its_run_begins_asks_no_model(store: Any) -> None:
+    payments = Payments()
+    async with thread(store, payments) as one, thread(store, payments) as two:
+        begun = await send_message(one._journal, "10")
+        worker = one._new_worker()
+        assert await worker.acquire()
+        record = await one._journal.next_message(None)
+        assert record is not None
+        await one._journal.begin(1, record, 0, [], worker.keeper.lease)
+        await worker.release()
+        await two.cancel("enough")
+        assert begun == 0
+        events = await collect(one.events())
+    assert [type(each) for each in events] == [TurnStarted, Ended]
+    assert events[-1].outcome == "cancelled"  # type: ignore[attr-defined]
 
 
 class Slow(Payer):

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from bobcat import Cap, Ended, FinalAnswer, Ledger, MemoryStore, Message, Prices, ThreadUsage, Usage
+import pytest
+
+from bobcat import Cap, Ended, FinalAnswer, Ledger, MemoryStore, Message, Prices, Threads, ThreadUsage, Usage
 from thread_conversations import Ledger as Payments
 from thread_conversations import awaited, collect, thread
 
@@ -40,3 +42,15 @@ async def test_a_cap_of_the_thread_ends_a_turn_and_a_higher_one_lets_the_next_ru
             (balance,) = await ledger.balances(thread="acme/42")
             assert balance.reserved == 0
     assert outcomes == [("succeeded", None), ("failed", "budget_exhausted"), ("succeeded", None)]
+
+
+@awaited
+async def test_a_thread_whose_calls_cannot_be_priced_is_refused_before_a_message_is_kept(tmp_path: Path) -> None:
+    class Unbounded(Model):
+        max_output_tokens = None  # type: ignore[assignment] # an agent without a bound
+
+    store = MemoryStore()
+    async with Ledger(str(tmp_path / "spending.db"), [], prices=PRICES) as ledger:
+        with pytest.raises(ValueError, match="give max_tokens to the agent"):
+            thread(store, Payments(), agent=Unbounded(), ledger=ledger)
+    assert await Threads(store).list() == []

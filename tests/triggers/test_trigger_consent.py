@@ -217,7 +217,7 @@ async def test_confirm_what_was_shown(place: Place) -> None:
     shown = await place.triggers.digest(id)
     await place.triggers.change(id, payload={"x": 1})
     with pytest.raises(TriggerError, match="differs from what was shown"):
-        await place.triggers.confirm(id, by=ALICE, digest_shown=shown)
+        await place.triggers.confirm(id, by=ALICE, digest=shown)
 
 
 @pytest.mark.parametrize(

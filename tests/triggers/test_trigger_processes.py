@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from bobcat import Thread
 from bobcat.stores.urls import open_store
+from bobcat.threads import Ended, TurnStarted
 from bobcat.triggers import Triggers
 from triggers.conftest import ALICE, APP, BOT, Place
 
@@ -40,14 +42,18 @@ async def until(done: Any) -> None:
             await asyncio.sleep(0.1)
 
 
-async def fire(place: Place, url: str, crash: str = "") -> tuple[int, list[str], list[str]]:
+async def fire(place: Place, url: str, crash: str = "", **options: Any) -> tuple[int, list[str], list[str]]:
     """Let two workers fire a one-shot and an interval; the effects, run ids and statuses."""
+    name = "talk" if options else "note"
+    payload = {"text": "fired"}
     store: Any = open_store(url, must_exist=False)
     triggers = Triggers(store, place.app.triggers)
     soon = await store.now() + timedelta(seconds=1)
-    await triggers.propose("note", every=1, by=BOT)  # without consent
-    one = await triggers.propose("note", at=soon, by=BOT, confirmed_by=ALICE)
-    more = await triggers.propose("note", every=1, catch_up="all", by=ALICE, confirmed_by=ALICE)
+    await triggers.propose(name, every=1, by=BOT, payload=payload, **options)  # without consent
+    one = await triggers.propose(name, at=soon, by=BOT, confirmed_by=ALICE, payload=payload, **options)
+    more = await triggers.propose(
+        name, every=1, catch_up="all", by=ALICE, confirmed_by=ALICE, payload=payload, **options
+    )
 
     async def fired() -> list[str]:
         return [firing.run_id for id in (one, more) for firing in await triggers.history(id)]
@@ -67,9 +73,42 @@ async def fire(place: Place, url: str, crash: str = "") -> tuple[int, list[str],
 
         await until(over)
     ids = await fired()
-    runs = [run.run_id for run in await store.runs()]
+    if options:
+        await check_thread(place.app, store, options["thread"], ids)
+    runs = [run.run_id for run in await store.runs(limit=500) if not run.run_id.startswith("thread:")]
     await store.aclose()
     return place.effects, sorted(ids), sorted(runs)
+
+
+async def check_thread(app: Any, store: Any, name: str, ids: list[str]) -> None:
+    """Check that the thread has one turn for each firing, all of which have succeeded."""
+    thread = Thread(store, name, agent=app.Speaker(), tools=app.state["tools"], policy=app.state["policy"])
+    events = [event async for event in thread.events()]
+    assert [event.text for event in events if isinstance(event, TurnStarted)] == ["fired"] * len(ids)
+    assert [event.outcome for event in events if isinstance(event, Ended)] == ["succeeded"] * len(ids)
+    turns = [run.detail["turn"] for id in ids if (run := await store.run(id)) is not None]
+    assert sorted(turns) == list(range(1, len(ids) + 1))
+
+
+async def test_two_workers_send_each_firing_to_a_thread_once_on_postgresql(place: Place, database: str) -> None:
+    effects, ids, runs = await fire(place, database, thread="acme/42")
+    assert (effects, runs) == (len(ids), ids)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "in a step",
+        *(
+            pytest.param(point, marks=pytest.mark.slow)
+            for point in ("", "after queueing", "before the effect", "after the effect")
+        ),
+    ],
+)
+async def test_a_killed_worker_loses_and_doubles_no_turn(place: Place, point: str) -> None:
+    effects, ids, runs = await fire(place, f"sqlite:///{place.path}/shared.db", point, thread="acme/42")
+    assert Path(place.path / "died").exists() == bool(point)
+    assert (effects, runs) == (len(ids), ids)
 
 
 @pytest.mark.slow

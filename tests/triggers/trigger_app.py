@@ -51,6 +51,23 @@ def one_note(job: Job) -> dict[str, Any]:
     return {"agent": Once(), "task": "note", "tools": state["tools"], "policy": state["policy"]}
 
 
+class Speaker:
+    """Notes what the last user's message says, and answers with the number of messages that it saw."""
+
+    async def step(self, conversation: Any) -> Any:
+        state["steps"] += 1
+        crash("in a step")
+        if conversation[-1].role == "user":
+            return ToolCall("note", {"text": conversation[-1].content})
+        crash("after the effect")
+        return FinalAnswer(f"{len(conversation)} messages")
+
+
+@workers.run("talk")
+def talk(job: Job) -> dict[str, Any]:
+    return {"agent": Speaker(), "task": job.payload["text"], "tools": state["tools"], "policy": state["policy"]}
+
+
 @triggers.probe("value")
 def value() -> Any:
     return state["value"]

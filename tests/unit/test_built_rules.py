@@ -230,7 +230,7 @@ def test_rules_come_in_the_order_of_priority_then_file_then_built_then_functions
         ([Policy(when(args.x == object()).deny())], "E0113"),
         ([Policy(when(args.x == "\ud800").deny())], "E0102"),
         ([Policy(when(declared.scope.any().lower() == "A").deny())], "E0405"),
-        ([Policy(when(args.x.any(domain="a")).deny())], "E0303"),
+        ([Policy(when(args.x.any(startswith="a")).deny())], "E0303"),
         ([Policy(when(args.x.matches(args.y)).deny())], "E0414"),  # type: ignore[arg-type]
     ],
 )

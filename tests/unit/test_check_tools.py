@@ -205,3 +205,26 @@ def test_the_calls_that_lints_show_are_taken_by_the_tools() -> None:
 )
 def test_a_test_that_reads_another_path_depends_on_the_call(match: str) -> None:
     assert codes(match) == []
+
+
+FACTS = {
+    name: ToolFacts(name, {"type": "object", "properties": {"mode": {"enum": ["w", "a"]}}}, {})
+    for name in ("pay", "read")
+}
+
+
+@pytest.mark.parametrize(
+    ("match", "unknown"),
+    [
+        ("{tool: pay, run.count.pay.lt: 3}", []),
+        ("{tool: pay, run.count.pya.lt: 3}", ["pya"]),
+        ("{tool: pay, run.formerly: {result: {tool.in: [read, raed]}}}", ["raed"]),
+        ("{tool: pay, args.mode.from: found}", ["search"]),
+        ("{tool: pay, args.mode.from: task}", []),
+    ],
+)
+def test_tools_of_counts_sequences_and_sources_are_compared_with_the_known_ones(match: str, unknown: list[str]) -> None:
+    sources = "sources: {found: {tool: search, fields: [id]}}"
+    text = f"{sources}\nrules: [{{id: r, match: {match}, decision: allow}}, {{match: {{tool: read}}, decision: allow}}]"
+    found = [item for item in check_source(text, "p", tools=FACTS) if item.code.startswith(("W0138", "W0140", "W0141"))]
+    assert [item.message.split("`")[3] for item in found] == unknown

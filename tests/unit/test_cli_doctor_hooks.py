@@ -372,3 +372,43 @@ def test_a_bundle_that_the_agent_may_write_is_noted(run: Run, tmp_path: Path) ->
     assert "within_reach" in codes(claude(run), "note")
     run("install", "claude-code", "--policy", str(Path("policy.bobcat").rename(tmp_path / "policy.bobcat")))
     assert "within_reach" not in codes(claude(run))
+
+
+REMEMBERS = """
+defaults: {on_missing_shadow: deny, on_no_match: deny}
+sources: {people: {tool: look, fields: [mail], asked_with: task}}
+rules:
+  - {id: mail, match: {tool: mail, args.to.from: people}, decision: allow}
+  - {id: canary, match: {tool: bobcat_canary, run.count.bobcat_canary.lt: 1}, decision: allow}
+"""
+
+
+def test_a_gate_that_remembers_is_fired_in_a_session_of_its_own(run: Run, tmp_path: Path) -> None:
+    Policy.compile(REMEMBERS).save("policy.bobcat")
+    run("install", "claude-code", "--state", str(tmp_path / "sessions"))
+    for _ in range(2):
+        found = claude(run)
+        assert (found["gate"], codes(found, "error", "warning")) == ("on", set())
+        assert "sessions" in codes(found, "note")
+    assert str(tmp_path / "sessions") in run("doctor", "hooks", "claude-code").out
+
+
+def test_a_missing_event_of_a_policy_that_remembers_is_found(run: Run) -> None:
+    run("install", "claude-code")
+    assert not codes(claude(run)) & {"no_results", "no_task", "sessions"}
+    Policy.compile(REMEMBERS).save("policy.bobcat")
+    assert codes(claude(run), "warning") == {"no_results", "no_task"}
+    assert run("install", "claude-code").code == 0
+    assert not codes(claude(run), "warning")
+    run("install", "cursor")
+    found = report(run("doctor", "hooks", "cursor", "--format", "json"), "cursor")
+    assert {"no_results", "no_task"} <= codes(found, "note")
+
+
+def test_sessions_that_cannot_be_kept_refuse_every_call(run: Run, tmp_path: Path) -> None:
+    Policy.compile(REMEMBERS).save("policy.bobcat")
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    run("install", "claude-code", "--state", str(tmp_path / "open"))
+    found = claude(run)
+    assert (found["gate"], codes(found, "error")) == ("refuses", {"refuses"})

@@ -55,6 +55,25 @@ def test_every_rule_of_the_starter_policy_has_a_test(run: Run, tmp_path: Path) -
     ] == []
 
 
+def test_the_starter_policy_passes_its_suites_and_they_reach_every_rule(run: Run) -> None:
+    run("init")
+    done = run("test", "--coverage", "--format", "json", "--fail-under", "95")
+    report = done.json()
+    assert (done.code, report["failed"]) == (0, 0)
+    assert [policy["never_fired"] for policy in report["coverage"]["policies"]] == [[]]
+
+
+def test_the_suites_of_the_starter_notice_a_weaker_policy(run: Run, tmp_path: Path) -> None:
+    run("init")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        policy.read_text().replace(
+            "- {id: list, action: [fs.list, fs.stat]", "- {id: list, action: [fs.list, fs.delete]"
+        )
+    )
+    assert run("test").code == 1
+
+
 def test_init_overwrites_only_with_the_option(run: Run, tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text("mine")
     done = run("init")

@@ -307,3 +307,35 @@ def test_a_file_that_changes_in_between_stays(run: Run, monkeypatch: pytest.Monk
     done = run("install", "claude-code")
     assert (done.code, "run the command again" in done.err) == (3, True)
     assert path.read_text() == '{"model": "x"}'
+
+
+COUNTS = "rules: [{match: {tool: pay, run.count.pay.lt: 3}, decision: allow}]"
+RESULTS = "rules: [{match: {tool: pay, run.formerly: {result: {tool: look}}}, decision: allow}]"
+TASK = "rules: [{match: {tool: pay, args.to.occurs_in: {ref: context.task}}, decision: allow}]"
+BOTH = """
+sources: {people: {tool: look, fields: [mail], asked_with: task}}
+rules: [{match: {tool: pay, args.to.from: people}, decision: allow}]
+"""
+RESULT_EVENTS = {"claude-code": "PostToolUse", "codex": "PostToolUse", "gemini": "AfterTool"}
+TASK_EVENTS = {"claude-code": "UserPromptSubmit", "codex": "UserPromptSubmit", "gemini": "BeforeAgent"}
+
+
+@hosts
+@pytest.mark.parametrize("text", ["rules: []", COUNTS, RESULTS, TASK, BOTH])
+def test_the_hook_is_installed_at_the_events_that_the_policy_needs(run: Run, host: str, text: str) -> None:
+    for policy in (BOTH, text):  # an event that is no longer needed is taken out
+        Policy.compile(policy).save("policy.bobcat")
+        done = run("install", host, "--state", "sessions")
+        assert done.code == 0, done.err
+    found = json.loads(Path(FILES[host]).read_text())["hooks"]
+    wanted = [HOST_SETTINGS[host].event]
+    wanted += [RESULT_EVENTS[host]] if text in (RESULTS, BOTH) and host in RESULT_EVENTS else []
+    wanted += [TASK_EVENTS[host]] if text in (TASK, BOTH) and host in TASK_EVENTS else []
+    assert sorted(found) == sorted(wanted)
+    assert len({json.dumps(entries) for entries in found.values()}) == 1
+    (hook,) = hooks_of(host, FILES[host])
+    assert shlex.split(hook[HOST_SETTINGS[host].command_key])[-1] == str(Path("sessions").absolute())
+    missing = text in (RESULTS, TASK, BOTH) and host not in RESULT_EVENTS
+    assert ("does not report" in done.out) == missing
+    run("install", host, "--remove")
+    assert not Path(FILES[host]).exists()

@@ -212,8 +212,8 @@ def test_lints_and_errors_of_built_rules_point_at_python(run: Run, here: Path) -
     assert "wrong_rules.py:5: its import raises TypeError: the result of `any` has no fields" in wrong.err
     (here / "wrong_rules.py").write_text(BUILT.replace("args.method ==", "args.method.any(gt=1, smaller=2) | tool =="))
     assert "`tool` is a path, not a condition: compare it" in run("check", "wrong_rules.py").err
-    (here / "wrong_rules.py").write_text(BUILT.replace('args.method == "POST"', "args.method.any(gt=1, smaller=2)"))
+    (here / "wrong_rules.py").write_text(BUILT.replace('args.method == "POST"', "args.method.any(gt=1, startswith=2)"))
     refused = run("check", "wrong_rules.py")
     assert refused.code == 1
     assert "wrong_rules.py:5:33" in refused.out
-    assert "`smaller` is not an operator" in refused.out
+    assert "`startswith` is not an operator" in refused.out

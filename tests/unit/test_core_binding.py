@@ -75,7 +75,7 @@ def test_arguments_that_do_not_fit_are_type_errors_that_name_them() -> None:
     for wrong, message in (
         (lambda: evaluate(), "bundle"),
         (lambda: evaluate(SHELL), "request"),
-        (lambda: evaluate(SHELL, request, None, None), "3 positional arguments"),
+        (lambda: evaluate(SHELL, request, None, None, None), "4 positional arguments"),
         (lambda: evaluate(SHELL, request, request=request), "request"),
         (lambda: evaluate(SHELL, request, contxt=None), "contxt"),
         (lambda: evaluate(request, SHELL), "bundle must be a Policy, got ActionRequest"),

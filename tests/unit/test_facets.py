@@ -64,7 +64,7 @@ def test_the_page_lists_every_part() -> None:
 def test_the_sample_of_a_facet_is_parsed(row: object) -> None:
     found, problem = _core.parse_facet(row.name, row.sample)  # type: ignore[attr-defined]
     assert problem is None
-    assert isinstance(json.loads(found or ""), list if row.kind is OperandKind.SCRIPT else dict)  # type: ignore[attr-defined]
+    assert isinstance(json.loads(found or ""), list if row.kind in (OperandKind.SCRIPT, OperandKind.STRINGS) else dict)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -203,6 +203,13 @@ rules:
 """
     found = check_source(texts)
     assert [(item.code, item.severity.value) for item in found] == [("N0104", "note")]
+
+
+@pytest.mark.parametrize(("decision", "facet"), [("deny", "shell.any.program"), ("allow", "shell.all.program")])
+def test_the_facet_for_a_command_is_over_one_program_to_deny_and_over_all_to_allow(decision: str, facet: str) -> None:
+    text = f"rules: [{{id: r, match: {{tool: t, args.cmd.contains: rm}}, decision: {decision}}}]"
+    (found,) = (item for item in check_source(text) if item.code == "N0104")
+    assert found.help == f"write `args.cmd.{facet}`"
 
 
 def test_python_reads_the_hosts_of_accepted_urls_alike() -> None:

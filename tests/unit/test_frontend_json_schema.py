@@ -47,6 +47,10 @@ BEYOND = {
     "E0703",
     "E0104",
     "E0101",
+    "E1001",
+    "E1004",
+    "E1008",
+    "E1009",
 }
 
 
@@ -73,7 +77,11 @@ def test_policies_of_the_corpus_are_valid(group: Any) -> None:
     VALIDATOR.validate(lowered.data())
 
 
-@pytest.mark.parametrize("section", [item for item in sections() if item.instead], ids=lambda item: item.code)
+@pytest.mark.parametrize(
+    "section",
+    [item for item in sections() if item.instead and item.code[:3] != "E11"],  # E11 are those of suites of tests
+    ids=lambda item: item.code,
+)
 def test_what_the_documentation_recommends_is_valid(section: Any) -> None:
     lowered = compile_strict(section.instead, "p")
     assert lowered.data is not None

@@ -106,11 +106,11 @@ def test_deriving_operators_precede_the_testing_one(
 
 
 @pytest.mark.parametrize("text", ["args.items.any.price", "args.items.all.price.gt", "args.x.none.y.z"])
-def test_the_fields_of_elements_are_out_of_reach_with_a_reason(text: str) -> None:
+def test_the_keys_of_elements_are_written_as_a_mapping(text: str) -> None:
     found = problem(text)
     assert found.code == "E0303"
     assert found.help is not None
-    assert "elements are tested as a whole" in found.help
+    assert "write the keys of elements as a mapping" in found.help
 
 
 @pytest.mark.parametrize(

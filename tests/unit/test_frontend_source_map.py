@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.diagnostics.model import Span
-from bobcat.frontend.profiles import lower
+from bobcat.frontend.profiles import lower, with_python
 from bobcat.frontend.python.host import PythonRules
 from bobcat.ir import construct
 from bobcat.ir.schema import HostRule, IrPolicy, IrRule
@@ -32,7 +32,7 @@ rules:
 
 
 def lowered(source: object, python: PythonRules = NO_PYTHON) -> tuple[IrPolicy, SourceMap]:
-    found = lower(source, "p.yaml", "strict", python, ())  # type: ignore[arg-type]
+    found = with_python(lower(source, "p.yaml", "strict", ()), python)  # type: ignore[arg-type]
     assert found.policy is not None
     assert found.source_map is not None
     return found.policy, found.source_map

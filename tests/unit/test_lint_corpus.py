@@ -20,7 +20,10 @@ from bobcat.lint.check import check_source
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = sorted((ROOT / "tests" / "lint_corpus").glob("*.yaml"))
 SHIPPED = sorted(
-    [*(ROOT / "examples" / "policies").glob("*.yaml"), *(ROOT / "python/bobcat/cli/starter").glob("*.yaml")]
+    path
+    for directory in ("examples/policies", "python/bobcat/cli/starter")
+    for path in (ROOT / directory).glob("*.yaml")
+    if not path.name.endswith(".policytest.yaml")
 )
 PAGE = ROOT / "docs" / "reference" / "lints.md"
 UPDATE = os.environ.get("BOBCAT_UPDATE_SNAPSHOTS") == "1"
