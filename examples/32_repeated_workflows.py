@@ -1,60 +1,59 @@
-"""Patterns after the run: sequences of calls that succeed again and again, found in the events of a thread."""
+"""Patterns after the run: pairs of calls where one uses what the other returned, found by a sink with results."""
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
-from bobcat import FinalAnswer, Message, Policy, ToolCall, ToolSet, tool
+from bobcat import AuditEvent, FinalAnswer, Message, Policy, ToolCall, ToolSet, tool
 from bobcat.stores import MemoryStore
-from bobcat.threads import CallResult, Ended, Thread, ThreadEvent
+from bobcat.threads import Thread
 
-POLICY = Policy.compile("""
-rules:
-  - {id: known, match: {tool.in: [find_invoice, notify]}, decision: allow}
-""")
+POLICY = Policy.compile("rules: [{id: known, match: {tool.in: [find_invoice, notify]}, decision: allow}]")
 
 
 @tool()
-async def find_invoice() -> str:
-    """Find the last invoice."""
-    return "invoice 12"
+async def find_invoice(customer: str) -> str:
+    return f"invoice-{customer}"
 
 
 @tool(reversible=False)
-async def notify() -> str:
-    """Notify the accountant."""
+async def notify(about: str) -> str:
     return "notified"
 
 
 class Agent:
-    """Makes the calls that the message names."""
+    """Finds the invoice of the customer in the message, and notifies the accountant about it."""
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
-        asked = max(number for number, message in enumerate(conversation) if message.role == "user")
-        names, done = conversation[asked].content.split(), len(conversation[asked:]) // 2
-        return ToolCall(names[done], {}) if done < len(names) else FinalAnswer("done")
+        last = conversation[-1]
+        if last.role == "user":
+            return ToolCall("find_invoice", {"customer": last.content})
+        return ToolCall("notify", {"about": last.content[5:]}) if last.name == "find_invoice" else FinalAnswer("done")
 
 
-async def repeated(events: AsyncIterator[ThreadEvent]) -> list[tuple[tuple[str, str], int]]:
-    """Pairs of calls that succeed one after the other in more than one turn, the most frequent first."""
-    found: Counter[tuple[str, str]] = Counter()
-    calls: list[str] = []
-    async for event in events:
-        if isinstance(event, CallResult) and event.ok:
-            calls.append(event.tool)
-        elif isinstance(event, Ended):
-            found.update(set(pairwise(calls)))
-            calls = []
-    return [(pair, turns) for pair, turns in found.most_common() if turns > 1]
+class Workflows:
+    """Counts pairs of calls of which the second has the result of the first among its arguments."""
+
+    results = True  # asks for `action.result` events
+
+    def __init__(self) -> None:
+        self.found: Counter[tuple[str, str]] = Counter()
+        self._returned: dict[str, str] = {}
+
+    async def __call__(self, event: AuditEvent) -> None:
+        if event.kind == "step.proposed":
+            sources = {self._returned[value] for value in event.body["args"].values() if value in self._returned}
+            self.found.update((source, event.body["tool"]) for source in sources)
+        elif event.kind == "action.result" and event.body["ok"]:
+            self._returned[event.body["message"].removeprefix("[ok] ")] = event.body["tool"]
 
 
 async def main() -> None:
-    tools = ToolSet.from_functions(find_invoice, notify)
-    thread = Thread(MemoryStore(), "acme/42", agent=Agent(), tools=tools, policy=POLICY)
-    for text in ("find_invoice notify", "notify find_invoice", "find_invoice notify"):
-        print(len([event async for event in thread.send(text)]), "events")
-    print(await repeated(thread.events()))
+    workflows, tools = Workflows(), ToolSet.from_functions(find_invoice, notify)
+    async with Thread(MemoryStore(), "acme", agent=Agent(), tools=tools, policy=POLICY, sinks=[workflows]) as thread:
+        for customer in ("ada", "bob", "ada"):
+            print(len([event async for event in thread.send(customer)]), "events")
+    print(workflows.found.most_common())
 
 
 asyncio.run(main())
