@@ -16,7 +16,7 @@ BUILD := .build
 PYTEST := $(BIN)/python -m pytest
 # Processes that run Python tests; `make test JOBS=0` runs them in one.
 JOBS ?= auto
-RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/hook rust/py -name '*.rs' -o -name Cargo.toml 2>/dev/null)
+RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/hook rust/py rust/session -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 PY_DIRS := python tests benches examples rust/profile
 PROFILES := $(wildcard rust/profile/*.profdata rust/profile/*.py)
 say = @printf '\n==> %s\n' "$(1)"
@@ -76,7 +76,7 @@ test: build test-rust  ## run all tests: those of the Rust core, then those in P
 .PHONY: test-rust
 test-rust: setup  ## run the tests of the Rust core
 	$(call say,cargo test)
-	cargo test --locked --package bobcat-core --package bobcat-hook
+	cargo test --locked --package bobcat-core --package bobcat-hook --package bobcat-session
 
 .PHONY: smoke-pythons
 smoke-pythons: build  ## try the build on every other CPython from 3.11 on that this machine has
@@ -193,6 +193,16 @@ bench-stores: build  ## measure stores, starting PostgreSQL and Redis; writes be
 	$(call say,stores)
 	$(BIN)/python benches/stores.py --json > $(BUILD)/stores_results.json
 	mv $(BUILD)/stores_results.json benches/stores_results.json
+
+.PHONY: bench-threads
+bench-threads: build  ## measure threads and the ledger, starting PostgreSQL; writes benches/threads_results.json and the page's figures
+	$(call say,threads)
+	$(BIN)/python benches/threads.py --keep benches/threads_results.json
+
+.PHONY: bench-memory
+bench-memory: build  ## measure rules that remember; writes benches/memory_results.json and the page's figures
+	$(call say,rules that remember)
+	$(BIN)/python benches/memory.py --keep benches/memory_results.json
 
 .PHONY: bench-workers
 bench-workers: build  ## measure workers, and the recovery of runs of killed ones; writes benches/workers_results.json
