@@ -2,7 +2,8 @@
 
 Counts do not depend on how busy the machine is, so 1 % is enough to fail on. They do depend on the compiler and on what
 the processor offers, and those of calls from Python on the interpreter: a baseline of another one is not compared with.
-`--update` writes the baseline anew.
+The keys of hash tables are random, so counts of large tables vary by about 1 %: a count above the limit is taken again,
+and the least of several is compared. `--update` writes the baseline anew, the least of several, too.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BASELINE = HERE / "baseline.json"
 TOLERANCE = 0.01
+REPEATS = 4
 CMD = "git log --oneline -n 20 -- src/main.py"
 BINARY = ROOT / "target" / "release" / "examples" / "instructions"
 CALLS = HERE / "calls.py"
@@ -153,19 +155,27 @@ def main() -> int:
         cwd=ROOT,
         check=True,
     )
+    baseline: dict[str, Any] = json.loads(BASELINE.read_text(encoding="utf-8"))  # Any: JSON
+    updates = "--update" in sys.argv[1:]
+    limits = {} if updates else {name: limit(known) for name, known in baseline["instructions"].items()}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        counts = dict(zip((each.name for each in SCENARIOS), pool.map(count, SCENARIOS), strict=True))
-    if "--update" in sys.argv[1:]:
+        least = pool.map(lambda each: least_count(each, limits.get(each.name, 0)), SCENARIOS)
+        counts = dict(zip((each.name for each in SCENARIOS), least, strict=True))
+    if updates:
         text = json.dumps({"machine": machine(), "python": sys.version, "instructions": counts}, indent=2)
         BASELINE.write_text(text + "\n", encoding="utf-8")
         print(f"wrote {BASELINE.relative_to(ROOT)}")
         return 0
-    return compare(counts)
+    return compare(counts, baseline)
 
 
-def compare(counts: dict[str, int]) -> int:
+def limit(known: int) -> int:
+    """Largest count that passes."""
+    return int(known * (1 + TOLERANCE))
+
+
+def compare(counts: dict[str, int], baseline: dict[str, Any]) -> int:
     """Print a line per scenario; 1 when one has grown, on a machine that the baseline is of."""
-    baseline: dict[str, Any] = json.loads(BASELINE.read_text(encoding="utf-8"))  # Any: JSON
     same_core = baseline["machine"] == machine()
     same = {"load": same_core, "decide": same_core, "call": same_core and baseline["python"] == sys.version}
     if not all(same.values()):
@@ -174,11 +184,21 @@ def compare(counts: dict[str, int]) -> int:
     for scenario in SCENARIOS:
         name, counted = scenario.name, counts[scenario.name]
         known = baseline["instructions"][name]
-        grown = counted > known * (1 + TOLERANCE)
+        grown = counted > limit(known)
         failed |= grown and same[scenario.what]
         word = "TOO MANY" if grown else "ok"
         print(f"{name:<24} {counted:>10,} instructions (baseline {known:>10,}): {word}", flush=True)
     return int(failed)
+
+
+def least_count(scenario: Scenario, enough: int) -> int:
+    """Smallest of up to `REPEATS` counts; the first one that is at most `enough` ends the search."""
+    least = count(scenario)
+    for _ in range(REPEATS - 1):
+        if least <= enough:
+            break
+        least = min(least, count(scenario))
+    return least
 
 
 def count(scenario: Scenario) -> int:
