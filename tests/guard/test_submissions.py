@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -282,3 +283,20 @@ def test_arguments_other_than_a_json_object_are_invalid(args: Any, tmp_path: Pat
     assert (outcome.status, tools.ran) == ("invalid", [])
     with open_log(tmp_path / "log.db") as log:
         assert [record.status for record in log.records()] == ["invalid"]
+
+
+def test_a_transform_keeps_the_evaluated_arguments_in_the_log_redacted_as_the_others(tmp_path: Path) -> None:
+    plain, redacted = tmp_path / "plain.jsonl", tmp_path / "redacted.jsonl"
+    for path, redact in ((plain, []), (redacted, ["args.text", "value"])):
+        submitted(Tools(), "query", {"text": "4242-secret"}, log=path, redact=redact)
+    bodies = [json.loads(path.read_text().splitlines()[0])["body"] for path in (plain, redacted)]
+    assert bodies[0]["proposed_args"] == {"text": "4242-secret"}
+    assert bodies[0]["args"] == {"text": "4242-secret LIMIT 1"}
+    assert bodies[1]["proposed_args"]["text"].startswith("hmac-sha256:")
+    assert "4242" not in redacted.read_text()
+
+
+def test_a_call_that_no_rule_changed_has_its_arguments_in_the_log_once(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    submitted(Tools(), "echo", {"text": "a"}, log=path)
+    assert "proposed_args" not in path.read_text()

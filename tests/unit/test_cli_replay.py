@@ -162,7 +162,15 @@ rules:
     assert done.code == 1
     assert [group["direction"] for group in done.json()["groups"]] == ["unclear"]
     guarded("decisions.jsonl", policy, [("pay", {"to": "ann", "amount": 500})])
-    done = run("replay", "decisions.jsonl", "--policy", "cap.yaml", "--format", "json", "--fail-on", "any")
+    assert run("replay", "decisions.jsonl", "--policy", "cap.yaml", "--fail-on", "any").code == 0
+    done = run("replay", "decisions.jsonl", "--policy", "other.yaml", "--format", "json", "--fail-on", "any")
+    assert [group["direction"] for group in done.json()["groups"]] == ["unclear"]
+    # a log of an earlier release has the arguments after the transform only
+    lines = [json.loads(line) for line in Path("decisions.jsonl").read_text().splitlines()]
+    for line in lines:
+        line["body"].pop("proposed_args", None)
+    Path("earlier.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run("replay", "earlier.jsonl", "--policy", "cap.yaml", "--format", "json", "--fail-on", "any")
     assert [each["code"] for each in done.json()["not_decided"]] == ["transformed"]
     assert done.code == 1
 

@@ -27,6 +27,7 @@ from bobcat.aio.cancel import CancelSignal
 from bobcat.approvals import ApprovalHandler, auto_deny, durable_approvals
 from bobcat.bundle import Policy
 from bobcat.decision_log import DecisionLog, open_log, redaction_key
+from bobcat.decision_log.redaction import parse_path
 from bobcat.executors import Executor
 from bobcat.guard.caps import Caps
 from bobcat.guard.outcome import Outcome
@@ -482,7 +483,8 @@ class Guard:
             if not isinstance(log, str | os.PathLike):
                 raise ValueError("redact needs redact_key where the log is not a path")
             key = redaction_key(log)
-        return Redaction(paths, key)
+        proposed = [f"proposed_{path}" for path in paths if parse_path(path)[0] == "args"]
+        return Redaction((*paths, *proposed), key)
 
 
 def keyed_record_id(key: str, principal: Principal) -> str:

@@ -10,6 +10,7 @@ from uuid import uuid4
 from bobcat.decision_log import DecisionLog, redact
 from bobcat.guard.outcome import Outcome
 from bobcat.model.decision import ActionRequest, Decision
+from bobcat.runtime.state import RunState
 from bobcat.text.json_text import format_exception, json_text
 
 Body = Mapping[str, Any]  # Any: JSON
@@ -48,8 +49,8 @@ class Recorder:
         """True until the entry that the submission continues is written: before the first other entry."""
         self._overtaken = overtaken
         """Returns true if another process may have continued the submission."""
-        self.diverged: Sequence[Body] = ()
-        """The divergences of a candidate policy so far."""
+        self.run: RunState | None = None
+        """The run of the call, once it is driven."""
         self._shown = 0
         """The number of divergences that the log has."""
         self._written: str | None = None
@@ -57,13 +58,14 @@ class Recorder:
 
     async def decision(self, request: ActionRequest, decision: Decision) -> str | None:
         """Record a decision, once. Returns the problem of a log that cannot be written."""
-        body = {**self._about, "args": request.args, **_decided(decision), **self._divergences()}
+        decided = _decided(decision)
+        body = {**self._about, "args": request.args, **self._proposed(request.args), **decided, **self._divergences()}
         text = json_text(body)
         if self._log is None or text == self._written:
             return None
         problem = await self._append("decision", body)
         if problem is None:
-            self._written, self._shown = text, len(self.diverged)
+            self._written, self._shown = text, len(self._diverged())
         return problem
 
     async def outcome(self, outcome: Outcome, *, final: bool = True) -> str | None:
@@ -97,11 +99,26 @@ class Recorder:
             body["opened"] = self._redacted_requests(data["opened"])
         if self._written is None:
             decided = {name: data[name] for name in ("verdict", "reason", "matched_rules")}
-            body = {**self._about, "args": data["args"], **decided, **body}
-        return {**body, **(self._divergences() if len(self.diverged) > self._shown else {})}
+            body = {**self._about, "args": data["args"], **self._proposed(outcome.args), **decided, **body}
+        return {**body, **(self._divergences() if len(self._diverged()) > self._shown else {})}
+
+    def _proposed(self, args: Body) -> dict[str, Any]:
+        """The arguments that the policy evaluated, where a transform may have replaced them by `args`.
+
+        A log without them, of an earlier release, leaves open whether one of several rules was a transform.
+        """
+        if self.run is None or self.run.decided is None:
+            return {}
+        evaluated, (_, decision) = self.run.evaluated_args, self.run.decided
+        may_differ = len(decision.matched_rules) > 1 or evaluated != args
+        return {"proposed_args": evaluated} if may_differ else {}
+
+    def _diverged(self) -> Sequence[Body]:
+        """The divergences of a candidate policy so far."""
+        return () if self.run is None else self.run.diverged
 
     def _divergences(self) -> dict[str, Any]:
-        return {"diverged": [dict(each) for each in self.diverged]} if self.diverged else {}
+        return {"diverged": [dict(each) for each in self._diverged()]} if self._diverged() else {}
 
     def _redacted_requests(self, opened: dict[str, Any]) -> dict[str, Any]:
         """The facts, with redacted arguments of the further requests that the action made."""

@@ -207,7 +207,7 @@ class _OneCallDriver(RunDriver):
 
     async def _drive(self, machine: Machine) -> RunResult:
         self._submission.run = machine.run
-        self._submission.recorder.diverged = machine.run.diverged
+        self._submission.recorder.run = machine.run
         return await super()._drive(machine)
 
 

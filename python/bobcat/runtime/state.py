@@ -12,7 +12,7 @@ from bobcat.journal.index import JournalIndex
 from bobcat.journal.keys import action_key_of, idempotency_key
 from bobcat.model.attachment import Attachment
 from bobcat.model.decision import ActionRequest, Decision, Principal
-from bobcat.model.frozen import thaw
+from bobcat.model.frozen import FrozenDict, thaw
 from bobcat.model.run import ActionResult, Budget, FinalAnswer, Message, RunErrorCode, RunOutcome, RunResult
 from bobcat.runtime.budget import BudgetStop, Meter, duration_stop, exceeded, final_overrun
 from bobcat.runtime.commands import (
@@ -126,6 +126,8 @@ class RunState:
         """The outcome of the last step."""
         self.decided: tuple[ActionRequest, Decision] | None = None
         """The last decision of a step, and the request with the arguments it is about."""
+        self.evaluated_args: Mapping[str, Any] = FrozenDict()  # Any: JSON
+        """The arguments that the policy evaluated for the last decision."""
         self.diverged: list[Mapping[str, Any]] = []  # Any: JSON
         """The divergences of a candidate policy, up to `MAX_DIVERGENCES` of a run."""
         self.memory: RunMemory | None = None

@@ -329,6 +329,7 @@ class _Action:
             yield from self.run.note_divergence(self.seq, with_known_verdict(enforced), diverged)
         yield from self.run.record_decision(decision)
         self.run.decided = request, decision
+        self.run.evaluated_args = evaluated.args
         return request, decision
 
     def effective_args(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
