@@ -103,7 +103,7 @@ def test_a_rule_that_denies_the_tool_hides_it_from_later_rules() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_code_as_a_rule_may_permit_anything() -> None:
     def everything(request: Any, context: Any) -> Any:
-        return None
+        return vars(context).get("decision")
 
     deny = {"rules": [], "defaults": {"on_missing_shadow": "deny"}}
     policy = Policy.compile(deny, python_rules=[everything], uncompiled="callable")

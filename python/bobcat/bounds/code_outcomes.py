@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bobcat.bounds.known import Exactly, Known, Path
 from bobcat.ir import code as ir
 from bobcat.ir.constants import from_const
 from bobcat.ir.schema import FunctionRule
 from bobcat.ir.visit import code_nodes
-from bobcat.report.known import Exactly, Known, Other, Path
 
 ALL = frozenset(("allow", "deny", "dry_run", "approve_required", "transform"))
 ABSTAINS, RAISES = "abstains", "raises"
 _NEXT = "next"
 """The next statement runs."""
+_EQUALITY = ("eq", "ne", "in", "not_in")
 _EITHER = frozenset((True, False, None))
 """The results of a test: true, false, or an exception."""
 
@@ -32,10 +33,8 @@ def compared_texts(rule: FunctionRule) -> Iterator[tuple[Path, str]]:
     for node in code_nodes(rule.body):
         if isinstance(node, ir.Compare) and len(node.others) == 1:
             path = _path(node.first)
-            operand = _constant(node.others[0])
-            values = operand if isinstance(operand, list | tuple | set | frozenset) else (operand,)
-            if path is not None and node.operators[0] in ("eq", "ne", "in", "not_in"):
-                yield from ((path, value) for value in values if isinstance(value, str))
+            if path is not None and node.operators[0] in _EQUALITY:
+                yield from ((path, value) for value in _texts(node.operators[0], node.others[0]) or ())
 
 
 def _ended(found: frozenset[str]) -> frozenset[str]:
@@ -104,36 +103,43 @@ def _truth(test: ir.Code, known: Known) -> frozenset[bool | None]:
 
 
 def _short_circuit(items: tuple[ir.Code, ...], known: Known, *, stops: bool) -> frozenset[bool | None]:
+    """The truth of operands of which the first with the truth `stops` ends the evaluation."""
     found: set[bool | None] = set()
+    goes_on = not stops
     for item in items:
         truth = _truth(item, known)
-        found |= truth - {not stops}
-        if not stops not in truth:
+        found |= truth - {goes_on}
+        if goes_on not in truth:
             return frozenset(found)
-    return frozenset(found | {not stops})
+    return frozenset(found | {goes_on})
 
 
 def _compared(path: Path | None, operator: str, other: ir.Code, known: Known) -> frozenset[bool | None]:
     fact = None if path is None else known.facts.get(path)
-    if fact is None or not isinstance(other, ir.Constant) or operator not in ("eq", "ne", "in", "not_in"):
-        return _EITHER
-    operand = _constant(other)
-    if operator in ("in", "not_in"):
-        if not isinstance(operand, list | tuple | set | frozenset):
-            return _EITHER
-        values = set(operand)
-    else:
-        values = {operand}
-    if not all(isinstance(value, str) for value in values):
+    texts = _texts(operator, other)
+    if fact is None or texts is None:
         return _EITHER
     negated = operator in ("ne", "not_in")
     if isinstance(fact, Exactly):
-        return frozenset(((fact.value in values) is not negated,)) if isinstance(fact.value, str) else _EITHER
-    return frozenset((negated,)) if fact.texts >= values else _EITHER
+        return frozenset(((fact.value in texts) is not negated,)) if isinstance(fact.value, str) else _EITHER
+    return frozenset((negated,)) if fact.texts >= texts else _EITHER
+
+
+def _texts(operator: str, other: ir.Code) -> frozenset[str] | None:
+    """The texts that a value is compared with; None for any other comparison."""
+    if operator not in _EQUALITY:
+        return None
+    operand = _constant(other)
+    one = operator in ("eq", "ne")
+    values = [operand] if one else operand if isinstance(operand, list | tuple | set | frozenset) else [None]
+    texts = frozenset(value for value in values if isinstance(value, str))
+    return texts if all(isinstance(value, str) for value in values) else None
 
 
 def _constant(node: ir.Code) -> Any:  # Any: a value of Python
-    """The value of a constant; None for other nodes."""
+    """The value of a constant, or of a display of constants; None for other nodes."""
+    if isinstance(node, ir.Display):
+        return [_constant(item) for item in node.items]
     return from_const(node.value) if isinstance(node, ir.Constant) else None
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from bobcat.model.decision import ActionRequest
-from bobcat.model.request_json import request_from_data
+from bobcat.model.decision import ActionRequest, ToolMetadata
+from bobcat.model.request_json import declared_data, request_from_data
 
 Path: TypeAlias = tuple[str, ...]
 TOOL: Path = ("tool",)
@@ -55,3 +55,16 @@ class Known:
                     here = here.setdefault(step, {"kind": "user", "id": "x"} if step == "principal" else {})
                 here[path[-1]] = fact.value
         return request_from_data(data)
+
+
+def declared_facts(declared: ToolMetadata) -> dict[Path, Fact]:
+    """Return what the declaration of a tool says of its calls."""
+    return {
+        ("declared", name): Exactly(list(value) if isinstance(value, tuple) else value)
+        for name, value in declared_data(declared).items()
+    }
+
+
+def is_text(value: object) -> bool:
+    """Return true for a text of valid Unicode."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)

@@ -7,11 +7,12 @@ The calls that pass a limit of the core are left out: a rule without budget is i
 from __future__ import annotations
 
 from bobcat._core import CoreError, Program, explain
+from bobcat.bounds.known import Exactly, Fact, Known, Other, Path
+from bobcat.errors import RequestError
 from bobcat.ir import canonical, construct
 from bobcat.ir.memory import reads_memory
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, Leaf, NotExpr, Profile
 from bobcat.ir.visit import refs
-from bobcat.report.known import Exactly, Fact, Known, Other, Path
 
 TRUE, FALSE, ABSENT, ERROR = 1, 2, 4, 8
 ANY = TRUE | FALSE | ABSENT | ERROR
@@ -67,14 +68,15 @@ class Outcomes:
         rule = construct.rule("", leaf, "allow" if permits else "deny")
         try:
             program = Program(canonical.encode(construct.policy([rule], profile=self._profile)))
-        except CoreError:  # a definition that the program lacks
+            request = Known({path: fact}).request
+        except (CoreError, RequestError):  # a definition that the program lacks, or a value that JSON cannot hold
             return ANY
-        _, ((_, _, _, comparison, _),) = explain(program, Known({path: fact}).request)
+        _, ((_, _, _, comparison, _),) = explain(program, request)
         return _OUTCOMES[comparison[1]]
 
 
 def _other(leaf: Leaf, fact: Fact) -> int:
-    """The outcomes of a comparison with a text that is none of some; a text of the context may be absent."""
+    """The outcomes of a comparison with any text outside of a set; a text of the context may be absent."""
     texts = fact.texts if isinstance(fact, Other) else frozenset()
     absent = 0 if leaf.head == "tool" else ABSENT | FALSE
     operands = leaf.operand if leaf.op in ("in", "not_in") else [leaf.operand] if leaf.op == "eq" else None

@@ -1,0 +1,132 @@
+"""Bounds of the decisions of a policy.
+
+INVARIANT: the verdict of every call with the known part is among those returned, up to the limits of the core. A cell
+with one verdict is therefore always right; one with several is an upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from bobcat.bounds.code_outcomes import ABSTAINS, ALL, RAISES, verdicts_of
+from bobcat.bounds.known import HAS_SHADOW, REVERSIBLE, TOOL, Exactly, Fact, Known, is_text
+from bobcat.bounds.outcomes import ABSENT, ERROR, FALSE, TRUE, Outcomes
+from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, IrPolicy, IrRule, Transform
+from bobcat.lint.implication import PERMITS
+from bobcat.lint.subject import named_tools
+
+ORDER = ("allow", "transform", "dry_run", "approve_required", "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A rule, or the default for None, that may decide the calls of a cell, with its verdict.
+
+    `certain`: it decides every call that no part before it has decided.
+    """
+
+    rule: int | None
+    verdict: str
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The verdicts that calls may get, in the order of `ORDER`, and what may give them, in evaluation order.
+
+    `fails`: a rule that cannot be evaluated may deny.
+    """
+
+    verdicts: tuple[str, ...]
+    parts: tuple[Part, ...]
+    fails: bool
+
+    @property
+    def always(self) -> str | None:
+        """The verdict of every call, if there is only one."""
+        return self.verdicts[0] if len(self.verdicts) == 1 else None
+
+
+class Bounds:
+    """Bounds of the decisions of one policy, with the rules indexed by the tools that they require."""
+
+    def __init__(self, policy: IrPolicy) -> None:
+        self._policy = policy
+        self._outcomes = Outcomes(policy.profile)
+        self._any_tool: list[int] = []
+        self._by_tool: dict[str, list[int]] = {}
+        for index, rule in enumerate(policy.rules):
+            tools = named_tools(rule) if isinstance(rule, IrRule) else ()
+            if not all(map(is_text, tools)):  # a comparison with another value can be an error
+                tools = ()
+            for tool in set(tools):
+                self._by_tool.setdefault(tool, []).append(index)
+            if not tools:
+                self._any_tool.append(index)
+
+    def of(self, known: Known) -> Cell:
+        """The verdicts of the calls with a known part."""
+        tool = known.facts.get(TOOL)
+        if tool is None:
+            return self._cell(range(len(self._policy.rules)), known)
+        about = self._by_tool.get(tool.value, []) if isinstance(tool, Exactly) else []
+        if not isinstance(tool, Exactly):
+            about = [index for name, found in self._by_tool.items() if name not in tool.texts for index in found]
+        return self._cell(sorted({*self._any_tool, *about}), known)
+
+    def _cell(self, indexes: Collection[int], known: Known) -> Cell:
+        parts: list[Part] = []
+        fails = False
+        for index in indexes:
+            rule = self._policy.rules[index]
+            verdicts, raises, ends = self._rule(rule, known)
+            parts += [Part(index, verdict, ends) for verdict in ORDER if verdict in verdicts]
+            fails = fails or raises
+            if ends:
+                break
+        else:
+            parts += self._default(known)
+        found = {part.verdict for part in parts} | ({"deny"} if fails else set())
+        return Cell(tuple(verdict for verdict in ORDER if verdict in found), tuple(parts), fails)
+
+    def _rule(self, rule: AnyRule, known: Known) -> tuple[Collection[str], bool, bool]:
+        """The verdicts that a rule may give, whether an error of it denies, and whether it decides every call."""
+        denies_in_error = self._policy.profile == "strict" and self._policy.defaults.on_rule_error == "deny"
+        match rule:
+            case HostRule():
+                return ALL, True, False
+            case FunctionRule():
+                found = verdicts_of(rule, known)
+                raises = RAISES in found and denies_in_error
+                ends = not {ABSTAINS, "transform"} & found and (RAISES not in found or denies_in_error)
+                return found & ALL, raises, ends
+            case IrRule():
+                permits = rule.verdict in PERMITS
+                outcome = self._outcomes.of(rule.match, known, permits=permits)
+                raises = bool(outcome & ERROR) and denies_in_error and not permits
+                ends = outcome == TRUE or (raises and not outcome & (FALSE | ABSENT))
+                if rule.transform is not None:
+                    ends = ends and self._policy.profile == "strict" and _always_possible(rule.transform)
+                return (rule.verdict,) if outcome & TRUE else (), raises, ends
+
+    def _default(self, known: Known) -> Iterator[Part]:
+        defaults = self._policy.defaults
+        reversible, has_shadow = (_flag(known.facts.get(path)) for path in (REVERSIBLE, HAS_SHADOW))
+        alone = reversible is False and has_shadow is False
+        if reversible is True or has_shadow is True:
+            yield Part(None, defaults.on_no_match, True)
+        elif alone or defaults.on_missing_shadow == defaults.on_no_match:
+            yield Part(None, defaults.on_missing_shadow, True)
+        else:
+            yield Part(None, defaults.on_missing_shadow, False)
+            yield Part(None, defaults.on_no_match, False)
+
+
+def _flag(fact: Fact | None) -> bool | None:
+    return fact.value if isinstance(fact, Exactly) and isinstance(fact.value, bool) else None
+
+
+def _always_possible(transform: Transform) -> bool:
+    """Return true for a transform that no arguments can refuse."""
+    return transform.op in ("set", "delete") and len(transform.path) == 1
