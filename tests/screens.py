@@ -547,6 +547,26 @@ def replayed(*args: str, name: str = "replay") -> Screen:
     return screen
 
 
+def reported(*args: str) -> Screen:
+    """The report on a policy with the text in a rule, its test and a recorded call."""
+
+    def screen(text: str) -> str:
+        said = text.encode("utf-8", "replace").decode()
+        with open_log("decisions.jsonl") as log:
+            log.append("r", "decision", {"tool": said, "args": {}, "matched_rules": [said], "verdict": "deny"})
+        rule = {
+            "id": "a",
+            "description": said,
+            "match": {"tool": "t", "args.x": said},
+            "decision": "deny",
+            "reason": said,
+        }
+        Path("all.json").write_text(json.dumps({"rules": [rule]}))
+        return command("report", "all.json", "--log", "decisions.jsonl", "-o", "-", *args)
+
+    return screen
+
+
 def hook(text: str) -> str:
     """`bobcat hook` with a policy that is missing. It keeps its handlers of signals to the end of its process."""
     handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
@@ -649,6 +669,8 @@ SCREENS: dict[str, Screen] = {
     "bobcat replay": replayed(),
     "bobcat replay --format json": replayed("--format", "json"),
     "bobcat replay of a damaged log": lambda text: command("replay", audit(text), "--policy", policy(text + "x")),
+    "bobcat report": reported(),
+    "bobcat report --format json": reported("--format", "json"),
     "bobcat usage": replayed(name="usage"),
     "bobcat usage --format json": replayed("--format", "json", name="usage"),
     "bobcat submit": lambda text: submitted(text),

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 import campaign
 from bobcat import ActionRequest, Policy, Principal
+from bobcat.bounds.decisions import Cell
+from bobcat.bounds.known import Exactly
 from bobcat.ir import construct
 from bobcat.ir.schema import Defaults, Expr, IrPolicy
 from bobcat.model.decision import ToolMetadata
-from bobcat.report.access import AccessTable, Cell, access_table
-from bobcat.report.known import Exactly
+from bobcat.report.access import AccessTable, access_table
 from strategies import exprs, policies, requests, rules
 
 TOOLS = ["a", "ab", "b", "c"]
@@ -91,7 +92,7 @@ def decided(policy: Policy, request: ActionRequest) -> str:
     return str(policy.evaluate(request).verdict)
 
 
-@settings(max_examples=campaign.examples(250), deadline=None)
+@settings(max_examples=campaign.examples(120), deadline=None)
 @given(policies_about_callers(), st.lists(calls(), min_size=8, max_size=8))
 def test_every_decision_is_among_the_verdicts_of_its_cell(ir: IrPolicy, given_calls: list[ActionRequest]) -> None:
     policy, table = Policy.from_policy(ir), access_table(ir)
@@ -99,7 +100,7 @@ def test_every_decision_is_among_the_verdicts_of_its_cell(ir: IrPolicy, given_ca
         assert decided(policy, request) in cell_of(table, request).verdicts
 
 
-@settings(max_examples=campaign.examples(100), deadline=None)
+@settings(max_examples=campaign.examples(40), deadline=None)
 @given(policies_about_callers(), calls(), st.booleans(), st.booleans(), st.data())
 def test_a_known_declaration_is_as_sound(
     ir: IrPolicy, request: ActionRequest, reversible: bool, shadow: bool, data: st.DataObject
@@ -109,7 +110,7 @@ def test_a_known_declaration_is_as_sound(
         ("declared", name): Exactly(getattr(declared, name))
         for name in ("cost", "reversible", "has_shadow", "isolation", "effect")
     }
-    table = access_table(ir, {tool: facts for tool in TOOLS})
+    table = access_table(ir, dict.fromkeys(TOOLS, facts))
     call = ActionRequest(request.tool, request.args, declared, request.context)
     assert decided(Policy.from_policy(ir), call) in cell_of(table, call).verdicts
     always = [row.cells[0].always for row in table.rows]

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service as Driver
 from selenium.webdriver.common.by import By
 
-from services import REQUIRED
+from browsing import Browser, chromium, text_of, until
 
 SERVICE = Path(__file__).parents[2] / "examples" / "30_chat_service.py"
-PATIENCE = 60.0
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage"
-).split()
-
-
 THREADS = count(1)
-
-
-def until(true: Callable[[], Any]) -> Any:  # Any: what is waited for
-    end = time.monotonic() + PATIENCE
-    while not (found := true()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
-    return found
 
 
 class Service:
@@ -102,34 +81,21 @@ def service(running: Service) -> Service:
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        (pytest.fail if os.environ.get(REQUIRED) else pytest.skip)("chromium and chromium-driver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
-        options.add_argument(flag)
-    started = webdriver.Chrome(options, Driver(driver))
-    yield started
-    started.quit()
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
 
 
-def text_of(browser: webdriver.Chrome, selector: str) -> str:
-    script = "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent).join('|')"
-    return str(browser.execute_script(script, selector))
-
-
-def seen(browser: webdriver.Chrome) -> list[int]:
+def seen(browser: Browser) -> list[int]:
     return list(browser.execute_script("return window.seen"))
 
 
-def type_in(browser: webdriver.Chrome, text: str) -> None:
+def type_in(browser: Browser, text: str) -> None:
     browser.find_element(By.ID, "text").send_keys(text)
     browser.find_element(By.ID, "send").click()
 
 
-def test_text_appears_before_the_reply_ends(service: Service, browser: webdriver.Chrome) -> None:
+def test_text_appears_before_the_reply_ends(service: Service, browser: Browser) -> None:
     browser.get(service.page)
     words = [f"w{number}" for number in range(30)]
     type_in(browser, " ".join(words))
@@ -138,7 +104,7 @@ def test_text_appears_before_the_reply_ends(service: Service, browser: webdriver
     until(lambda: text_of(browser, ".reply") == "You said: " + " ".join(words))
 
 
-def test_a_click_grants_the_call_and_it_runs_once(service: Service, browser: webdriver.Chrome) -> None:
+def test_a_click_grants_the_call_and_it_runs_once(service: Service, browser: Browser) -> None:
     browser.get(service.page)
     type_in(browser, "please restart")
     (grant, deny) = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".ask button"))
@@ -153,7 +119,7 @@ def test_a_click_grants_the_call_and_it_runs_once(service: Service, browser: web
     assert not browser.find_elements(By.CSS_SELECTOR, ".ask")
 
 
-def test_a_click_denies_the_call_and_it_does_not_run(service: Service, browser: webdriver.Chrome) -> None:
+def test_a_click_denies_the_call_and_it_does_not_run(service: Service, browser: Browser) -> None:
     browser.get(service.page)
     type_in(browser, "please restart")
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".ask button"))[1].click()
@@ -161,7 +127,7 @@ def test_a_click_denies_the_call_and_it_does_not_run(service: Service, browser: 
     assert "web is up" not in text_of(browser, ".call")
 
 
-def test_a_page_goes_on_after_the_service_was_killed_amid_a_reply(tmp_path: Path, browser: webdriver.Chrome) -> None:
+def test_a_page_goes_on_after_the_service_was_killed_amid_a_reply(tmp_path: Path, browser: Browser) -> None:
     service = Service(tmp_path)
     try:
         goes_on(service, browser)
@@ -169,7 +135,7 @@ def test_a_page_goes_on_after_the_service_was_killed_amid_a_reply(tmp_path: Path
         service.kill()
 
 
-def goes_on(service: Service, browser: webdriver.Chrome) -> None:
+def goes_on(service: Service, browser: Browser) -> None:
     browser.get(service.page)
     type_in(browser, " ".join(f"w{number}" for number in range(20)))
     until(lambda: "w3" in text_of(browser, ".reply"))
@@ -183,7 +149,7 @@ def goes_on(service: Service, browser: webdriver.Chrome) -> None:
     assert seen(browser) == list(range(1, len(seen(browser)) + 1))
 
 
-def test_markup_of_people_and_models_is_text(service: Service, browser: webdriver.Chrome) -> None:
+def test_markup_of_people_and_models_is_text(service: Service, browser: Browser) -> None:
     browser.get(service.page)
     attack = "<img src=x onerror='window.hit=1'><script>window.hit=1</script>"
     type_in(browser, attack)

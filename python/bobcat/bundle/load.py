@@ -20,6 +20,7 @@ from bobcat.ir.schema import IR_VERSION, HostRule, IrPolicy, Profile
 
 if TYPE_CHECKING:
     from bobcat.bundle.host_code import HostFunction
+    from bobcat.bundle.sign import BundleSignature
 
 
 def is_bundle(data: bytes) -> bool:
@@ -134,8 +135,19 @@ def _describes(manifest: Manifest, ir: bytes) -> bool:
         raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
 
 
+def signers(data: bytes) -> tuple[str, ...]:
+    """Return the public keys that the signatures of a bundle file claim. Nothing is verified. Raises `BundleError`."""
+    return tuple(signature.public_key for signature in _signatures(file.unpack(data)))
+
+
 def _verify(sections: file.Sections, trusted_keys: Iterable[bytes | str]) -> None:
-    from bobcat.bundle.sign import MAX_SIGNATURES, BundleSignature, verify
+    from bobcat.bundle.sign import verify
+
+    verify(sections.signed_message, _signatures(sections), trusted_keys)
+
+
+def _signatures(sections: file.Sections) -> list[BundleSignature]:
+    from bobcat.bundle.sign import MAX_SIGNATURES, BundleSignature
 
     try:
         signatures = msgspec.json.decode(sections.content.get(file.SIGNATURES, b"[]"), type=list[BundleSignature])
@@ -143,4 +155,4 @@ def _verify(sections: file.Sections, trusted_keys: Iterable[bytes | str]) -> Non
         raise BundleError("bad_signature", f"section `signatures` is malformed: {error}") from error
     if len(signatures) > MAX_SIGNATURES:
         raise BundleError("too_large", f"the bundle has {len(signatures)} signatures; the limit is {MAX_SIGNATURES}")
-    verify(sections.signed_message, signatures, trusted_keys)
+    return signatures

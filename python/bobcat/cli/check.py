@@ -18,6 +18,7 @@ from bobcat.cli.policy_files import policies_below
 if TYPE_CHECKING:
     from bobcat.diagnostics.model import Diagnostic
     from bobcat.lint.argument_schema import ToolFacts
+    from bobcat.tools.toolset import ToolSet
 
 
 @click.command()
@@ -44,12 +45,13 @@ def check(
     Exits with 0 without errors, with 1 if there is an error, with 3 if a file cannot be read.
     """
     from bobcat.diagnostics.render import render_json, render_sarif
+    from bobcat.tools.named_object import load_tools
 
     paths, found = _paths(policies or (DEFAULT_POLICY,))
-    tools = _tool_facts(tools_spec) if tools_spec is not None else None
+    tools = tool_facts(load_tools(tools_spec)) if tools_spec is not None else None
     sources: dict[str, str] = {}
     for path in paths:
-        text, findings = _checked(path, profile, tools)
+        text, findings = findings_of(path, profile, tools)
         sources[path] = text
         found.extend(findings)
     match output_format:
@@ -84,8 +86,10 @@ def _paths(given: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
     return list(paths), notes
 
 
-def _checked(path: str, profile: Profile, tools: Mapping[str, ToolFacts] | None) -> tuple[str, Iterable[Diagnostic]]:
-    """Return the text of a source and its findings."""
+def findings_of(
+    path: str, profile: Profile, tools: Mapping[str, ToolFacts] | None, *, imports: bool = True
+) -> tuple[str, Iterable[Diagnostic]]:
+    """Return the text of a source and its findings; `imports`: list those of a module on stderr."""
     from bobcat.bundle import is_bundle
     from bobcat.frontend.builder.rules import take_built
     from bobcat.frontend.python import PythonRules, to_rules
@@ -95,7 +99,8 @@ def _checked(path: str, profile: Profile, tools: Mapping[str, ToolFacts] | None)
 
     if path.endswith(MODULE):
         module = read_rules(path)
-        report_imports(module)
+        if imports:
+            report_imports(module)
         whole = [item for item in module.rules if is_policy(item)]
         source: Any = whole[0] if len(whole) == 1 else {}  # the only policy: its defaults apply
         _, built, functions = take_built({}, [item for item in module.rules if item is not source])
@@ -112,19 +117,17 @@ def _checked(path: str, profile: Profile, tools: Mapping[str, ToolFacts] | None)
     return text, check_source(text, name, profile=profile, tools=tools) if bad is None else [bad]
 
 
-def _tool_facts(spec: str) -> dict[str, ToolFacts]:
-    """Return the tools that `--tools` names, in the form of the analysis."""
+def tool_facts(tools: ToolSet) -> dict[str, ToolFacts]:
+    """Return tools in the form of the analysis."""
     from bobcat.lint.argument_schema import ToolFacts
     from bobcat.model.request_json import declared_data
-    from bobcat.tools.named_object import load_tools
     from bobcat.tools.schema import tooldef_to_json_schema
 
-    tools = load_tools(spec).tools
     return {
         name: ToolFacts(
             name, tooldef_to_json_schema(tool), {**declared_data(tool.metadata), "scope": list(tool.metadata.scope)}
         )
-        for name, tool in sorted(tools.items())
+        for name, tool in sorted(tools.tools.items())
     }
 
 

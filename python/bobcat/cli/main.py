@@ -31,6 +31,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "explain": ("bobcat.cli.explain", "explain", "Explain the decision on a tool call."),
         "replay": ("bobcat.cli.replay", "replay", "Decide recorded calls again, and show what changes."),
         "usage": ("bobcat.cli.usage", "usage", "Show what recorded calls use of a policy, and tighter rules."),
+        "report": ("bobcat.cli.report", "report", "Write a page about a policy: rules, who may do what, findings."),
         "compile": ("bobcat.cli.compile", "compile_", "Compile a policy into a bundle file."),
         "inspect": ("bobcat.cli.inspect", "inspect", "Show a bundle: manifest, rules, digests."),
         "bundle-id": ("bobcat.cli.bundle_id", "bundle_id", "Print the digest of a policy."),

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from bobcat.bounds.code_outcomes import compared_texts
+from bobcat.bounds.known import CALLER, ENVIRONMENT, TOOL, Exactly, Fact, Known, Other, Path, is_text
 from bobcat.ir.schema import FunctionRule, HostRule, IrPolicy, IrRule
 from bobcat.ir.visit import leaves
-from bobcat.report.code_outcomes import compared_texts
-from bobcat.report.known import CALLER, ENVIRONMENT, TOOL, Exactly, Fact, Known, Other, Path
 
 MAX_COLUMNS = 12
 """Columns of one table. Beyond them, what has most values is no column, and any value in all cells."""
@@ -83,8 +83,3 @@ def _texts(policy: IrPolicy) -> Iterator[tuple[Path, str]]:
                 yield from (pair for pair in compared_texts(rule) if is_text(pair[1]))
             case HostRule():
                 pass
-
-
-def is_text(value: object) -> bool:
-    """Return true for a text of valid Unicode."""
-    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -133,12 +133,3 @@ def key_of(direction: Direction, record: Recorded, then: Then, now: Decision) ->
     names = tuple(sorted(msgspec.json.decode(record.args, type=dict[str, msgspec.Raw])))
     tool = msgspec.json.decode(record.tool, type=str)
     return Key(direction, then.verdict, now.verdict.value, then.rules, tuple(now.matched_rules), tool, names)
-
-
-def moment(text: str) -> datetime | None:
-    """A recorded time; None for a text that is not one. Without a zone it is UTC."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

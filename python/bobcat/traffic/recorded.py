@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 
 from bobcat.decision_log.redaction import MARK
@@ -84,3 +85,12 @@ def redacted_paths(value: object, path: Path = ()) -> list[Path]:
     if isinstance(value, list):
         return [found for index, item in enumerate(value) for found in redacted_paths(item, (*path, str(index)))]
     return []
+
+
+def moment(text: str) -> datetime | None:
+    """A recorded time; None for a text that is not one. Without a zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -27,14 +27,13 @@ from bobcat.traffic.changes import (
     Example,
     Tally,
     key_of,
-    moment,
     then_of_record,
 )
 from bobcat.traffic.decider import Answer, Decider
 from bobcat.traffic.formats import Parser, parse_entry, parse_event
 from bobcat.traffic.journals import journal_calls
 from bobcat.traffic.opa import opa_parser
-from bobcat.traffic.recorded import DECLARED, Recorded
+from bobcat.traffic.recorded import DECLARED, Recorded, moment
 from bobcat.traffic.sources import MAX_LINE_BYTES, Chunk, CutShort, Log, carried_chunk, is_marker
 
 BATCH = 2_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from bobcat.bundle import Policy
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrRule, Leaf
 from bobcat.model.decision import Decision
-from bobcat.traffic.recorded import Recorded, redacted_paths
+from bobcat.traffic.recorded import Recorded, moment, redacted_paths
 
 MAX_SHAPES = 1_000
 """Pairs of a rule and a tool whose arguments are kept."""
@@ -109,9 +110,14 @@ class Shape:
 
 @dataclass(slots=True)
 class Usage:
-    """Sums over decisions: by rule, by rule and tool, by rule and environment."""
+    """Sums over decisions: by rule, by rule and tool, by rule and environment, by tool and verdict.
+
+    `last` is the time of the last decision of each rule.
+    """
 
     rules: Counter[str] = field(default_factory=Counter)
+    last: dict[str, datetime] = field(default_factory=dict)
+    verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     tools: Counter[tuple[str, str]] = field(default_factory=Counter)
     environments: Counter[tuple[str, str]] = field(default_factory=Counter)
     shapes: dict[tuple[str, str], Shape] = field(default_factory=dict)
@@ -120,15 +126,20 @@ class Usage:
         """Count a decision for the rules behind it."""
         tool = msgspec.json.decode(record.tool, type=str)
         environment = _environment(record)
+        verdict, at = decision.verdict.value, moment(record.at)
+        if len(self.verdicts) < MAX_SHAPES or (tool, verdict) in self.verdicts:
+            self.verdicts[tool, verdict] += 1
         for rule in decision.matched_rules:
             self.rules[rule] += 1
+            if at is not None:
+                self._at(rule, at)
             if len(self.tools) < MAX_SHAPES or (rule, tool) in self.tools:
                 self.tools[rule, tool] += 1
             if environment is not None and (
                 len(self.environments) < MAX_SHAPES or (rule, environment) in self.environments
             ):
                 self.environments[rule, environment] += 1
-        if decision.verdict.value == "allow" and decision.matched_rules:
+        if verdict == "allow" and decision.matched_rules:
             shape = self._shape((decision.matched_rules[-1], tool))
             if shape is not None:
                 shape.add(msgspec.json.decode(record.args))
@@ -136,12 +147,18 @@ class Usage:
     def merge(self, other: Usage) -> None:
         """Add the sums of another part of the log."""
         self.rules += other.rules
+        self.verdicts += other.verdicts
+        for rule, at in other.last.items():
+            self._at(rule, at)
         self.tools += other.tools
         self.environments += other.environments
         for key, shape in other.shapes.items():
             mine = self._shape(key)
             if mine is not None:
                 mine.merge(shape)
+
+    def _at(self, rule: str, at: datetime) -> None:
+        self.last[rule] = max(at, self.last.get(rule, at))
 
     def _shape(self, key: tuple[str, str]) -> Shape | None:
         if key not in self.shapes and len(self.shapes) >= MAX_SHAPES:
