@@ -46,6 +46,11 @@ class ServerConnections(ABC, Generic[C, E]):
             except self._driver.failure as error:
                 await pause(error)
 
+    async def once(self, work: Callable[[C], Awaitable[T]]) -> T:
+        """Execute `work` on a connection, without retries. Raises the driver's exceptions."""
+        await self._opened()
+        return await self._attempt(work)
+
     def _retries(self) -> Callable[[E], Awaitable[None]]:
         """The pause after each failed attempt of one call; it raises a `StoreError` after the last one."""
         loop, following = asyncio.get_running_loop(), FIRST_PAUSE

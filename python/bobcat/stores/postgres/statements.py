@@ -40,6 +40,21 @@ STATEMENTS = {
         counted AS (UPDATE bobcat.runs AS run SET {_COUNTED} FROM kept WHERE run.run_id = %(run_id)s)
         SELECT (SELECT count(*) FROM held), (SELECT count(*) FROM kept), (SELECT last FROM held),
             pg_current_wal_flush_lsn()::text""",
+    # As above, for units of several runs: only those whose lease is held and whose records follow the last one.
+    "append_units": """WITH units AS (SELECT * FROM unnest(%(runs)s::text[], %(fences)s::bigint[], %(owners)s::text[],
+                %(firsts)s::bigint[], %(lasts)s::bigint[], %(heads)s::text[])
+            AS unit (run_id, fence, owner, first, last, head)),
+        held AS (SELECT run.run_id, units.first, units.last, units.head FROM bobcat.runs AS run JOIN units
+            ON run.run_id = units.run_id AND run.fence = units.fence AND run.owner = units.owner
+            WHERE run.expires > clock_timestamp() AND run.last = units.first - 1
+            ORDER BY run.run_id FOR NO KEY UPDATE OF run),
+        kept AS (INSERT INTO bobcat.records (run_id, seq, kind, idempotency_key, body, made, token)
+            SELECT given.* FROM unnest(%(run_ids)s::text[], %(seqs)s::bigint[], %(kinds)s::text[], %(keys)s::text[],
+                %(bodies)s::text[], %(timestamps)s::text[], %(tokens)s::uuid[])
+            AS given (run_id, seq, kind, idempotency_key, body, made, token) JOIN held USING (run_id)),
+        counted AS (UPDATE bobcat.runs AS run SET records = run.records + held.last - held.first + 1,
+            last = held.last, head = held.head FROM held WHERE run.run_id = held.run_id)
+        SELECT (SELECT array_agg(run_id) FROM held), pg_current_wal_flush_lsn()::text""",
     "own_record": "SELECT 1 FROM bobcat.records WHERE run_id = %(run_id)s AND seq = %(seq)s AND token = %(token)s",
     "hold": f"SELECT 1 FROM bobcat.runs WHERE {_HELD} FOR NO KEY UPDATE",
     "held": f"SELECT 1 FROM bobcat.runs WHERE {_HELD}",
@@ -62,6 +77,10 @@ STATEMENTS = {
     "set_status_held": f"""UPDATE bobcat.runs AS run
         SET status = %(status)s, detail = %(detail)s, updated = clock_timestamp()
         WHERE {_HELD} AND {_EXPECTED} RETURNING 1""",
+    "finish": f"""UPDATE bobcat.runs SET status = %(status)s, detail = %(detail)s, owner = NULL,
+        updated = clock_timestamp() WHERE {_HELD} RETURNING 1""",
+    "finished": """SELECT 1 FROM bobcat.runs WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner IS NULL
+        AND status = %(status)s AND detail = %(detail)s""",
     "standing": "SELECT status, detail FROM bobcat.runs WHERE run_id = %(run_id)s",
     "last_restore": "SELECT epoch, restored FROM bobcat.store",
     "mark_uncertain": f"""INSERT INTO bobcat.runs (run_id, epoch, fence) VALUES (%(run_id)s, 0, {_FENCE})

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from bobcat.errors import StoreError
 from bobcat.journal.records import StepRecord
 from bobcat.stores.base import BaseStore
-from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, moment_of, record_of, row_of
+from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, moment_of, record_of, row_of, text_of
 from bobcat.stores.errors import ENDED, JournalGap, duplicate_record, lease_lost, without_driver
+from bobcat.stores.postgres.group_commit import GroupCommit, Unit, append_units
 from bobcat.stores.postgres.statements import statements_for
 from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
 
@@ -52,6 +53,7 @@ class PostgresStore(BaseStore):
             conninfo, schema, pool_size=pool_size, patience=patience, durability=durability
         )
         self._statements = statements_for(schema)
+        self._commits = GroupCommit(self._append_units, self._append_unit)
 
     async def release(self, lease: Lease) -> None:
         """Release the run."""
@@ -62,13 +64,62 @@ class PostgresStore(BaseStore):
         await self._connections.do(work)
 
     async def _append(self, row: RecordRow, lease: Lease | None) -> None:
+        if lease is not None:
+            await self._commits.append(Unit(lease, (row,), (uuid.uuid4(),)))
+            return
         values = _values(row)
 
         async def work(connection: Connection) -> None:
-            if lease is not None:
-                await self._append_fenced(connection, values, lease)
-            elif await self._one(connection, "append", values) is None:
+            if await self._one(connection, "append", values) is None:
                 await self._own_or_taken(connection, values)
+
+        await self._connections.do(work)
+
+    async def append_group(self, records: Sequence[StepRecord], lease: Lease) -> None:
+        """Append consecutive records under the lease: all of them, or none."""
+        rows = [row_of(record) for record in records]
+        for row in rows:
+            if row.run_id != lease.run_id:
+                raise lease_lost(lease, row.run_id)
+        if not rows:
+            return
+        try:
+            await self._commits.append(Unit(lease, rows, [uuid.uuid4() for _ in rows]))
+        except JournalGap as gap:
+            await self.mark_restored()
+            raise lease_lost(lease, lease.run_id) from gap
+
+    async def finish(self, status: RunStatus, *, detail: Mapping[str, Any], lease: Lease) -> None:
+        """Set the status of a run under its lease, and release it, in one statement."""
+        values = {**_held(lease), "status": status, "detail": text_of("status", detail), "expected": None}
+
+        async def work(connection: Connection) -> None:
+            if await self._one(connection, "finish", values) is None:
+                # An earlier attempt of the same call, whose answer was lost, may have released the run.
+                released = await self._one(connection, "finished", values)
+                if released is None:
+                    raise lease_lost(lease, lease.run_id)
+
+        await self._connections.do(work)
+
+    async def _append_units(self, units: Sequence[Unit]) -> set[str]:
+        """Append units of several runs, without retries. Returns the ids of the runs whose units are durable."""
+        statement = self._statements["append_units"]
+        kept, position = await self._connections.once(lambda connection: append_units(connection, statement, units))
+        self._connections.note(position)
+        return kept
+
+    async def _append_unit(self, unit: Unit) -> None:
+        """Append a unit by itself, in one transaction."""
+        every = [{**row._asdict(), "token": token} for row, token in zip(unit.rows, unit.tokens, strict=True)]
+
+        async def work(connection: Connection) -> None:
+            if len(every) == 1:
+                await self._append_fenced(connection, every[0], unit.lease)
+                return
+            async with connection.transaction():
+                for values in every:
+                    await self._append_fenced(connection, values, unit.lease)
 
         await self._connections.do(work)
 
