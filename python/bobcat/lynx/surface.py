@@ -55,28 +55,17 @@ class Surface:
         self.version = version
 
     def home_of(self, name: str, root: str) -> str | None:
-        """Return the module that `name`, which begins with `root`, stands for; None for one that this version lacks.
-
-        Raises `ModuleNotFoundError` for a module of the version that Bobcat lacks.
-        """
+        """Return the module that `name`, which begins with `root`, stands for; None for one that this version lacks."""
         path = name.removeprefix(root).removeprefix(".")
-        if self.version == "2.11":
-            from bobcat.lynx.v2_11.absent import MODULES, absent
-
-            if path in MODULES:
-                raise ModuleNotFoundError(absent(f"`{name}`"), name=name)
         if path in ADDED:
             return _joined(OVERLAY, path) if self.version == "2.11" else None
         return _joined(HOME, path)
 
     def _lay(self, over: Any, module: Any) -> None:  # Any: modules
-        from bobcat.lynx.v2_11.absent import find
-
         for name in over.__all__:
             self._replace(module, name, getattr(over, name))
         public = {*getattr(module, "__all__", ()), *over.__all__}
         self._replace(module, "__all__", sorted(public))
-        self._replace(module, "__getattr__", find)
 
     def _replace(self, module: Any, name: str, value: Any) -> None:  # Any: as above
         self._replaced.append((module, name, vars(module).get(name, _MISSING)))

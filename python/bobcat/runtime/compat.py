@@ -108,4 +108,4 @@ LYNX_2_5 = CompatOptions(
     json=loose_json_text,
 )
 LYNX_2_11 = msgspec.structs.replace(LYNX_2_5, announces_unbounded=True)
-"""The behaviour of lynx-agent 2.11, but for compressors and obligations."""
+"""The behaviour of lynx-agent 2.11; compressors and obligations are arguments of its runs."""

@@ -22,13 +22,19 @@ MAX_REEVALUATIONS = 100
 Args = Mapping[str, Any]  # Any: arguments of a tool have any type
 
 
-def evaluate_or_deny(policy: Policy, request: ActionRequest, state: RunState | None = None) -> Decision:
+def evaluate_or_deny(
+    policy: Policy,
+    request: ActionRequest,
+    state: RunState | None = None,
+    *,
+    evaluate: Callable[..., Decision] = pdp.evaluate,
+) -> Decision:
     """The decision of `policy` on `request`, after what `state` remembers."""
     try:
         decision: object = (
-            pdp.evaluate(policy, request, request.context)
+            evaluate(policy, request, request.context)
             if state is None
-            else pdp.evaluate(policy, request, request.context, state)
+            else evaluate(policy, request, request.context, state)
         )
     except KeyboardInterrupt:
         raise

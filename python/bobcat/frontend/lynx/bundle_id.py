@@ -28,8 +28,7 @@ def lynx_id(
 ) -> str:
     """Return the id of a policy. `python_rules` are `(name, priority)` in argument order. Raises `ValueError`.
 
-    With `obligations`, it is the id that lynx-agent 2.11 gives, which hashes the obligations of each rule; a policy
-    that has some has no id, because Bobcat has no obligations.
+    With `obligations`, it is the id that lynx-agent 2.11 gives, which hashes the obligations of each rule.
     """
     try:
         text = json.dumps(
@@ -72,9 +71,7 @@ def _rule(rule: Any, index: int, inliner: _Inliner, obligations: bool) -> dict[s
         "reason": rule.get("reason", ""),
     }
     if obligations:
-        if rule.get("obligations") not in (None, []):
-            raise NoLynxId(f"rule {id!r} has obligations, which Bobcat does not have")
-        decision["obligations"] = []
+        decision["obligations"] = list(rule.get("obligations") or [])
     return {
         "id": id,
         "priority": int(rule.get("priority", 0)),

@@ -4,8 +4,6 @@ grants.
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from bobcat.approvals import ApprovalHandler, ask_lynx_compat
 from bobcat.executors import Executor
 from bobcat.lynx.executors import inline_executor
@@ -32,21 +30,37 @@ async def mediate(
     refusal = refused(decision, transforms_any_verdict=False)
     if refusal is not None:
         return ActionResult(False, error=refusal)
-    request = with_args(request, deep_freeze(dict(request.args)))
-    match decision.verdict:
-        case Verdict.APPROVE_REQUIRED:
-            shown = with_args(request, thaw(request.args))
-            answer = await ask_lynx_compat(
-                on_approval, ApprovalRequest(shown, decision, request.context.correlation_id)
-            )
-            if answer.refusal is not None:
-                return ActionResult(False, error=answer.refusal)
-        case Verdict.DRY_RUN:
-            return await preview(request, tools.get(request.tool), trim=False)
-        case Verdict.TRANSFORM:
-            request = with_args(request, deep_freeze(dict(decision.transform_args or {})))
-        case Verdict.ALLOW | Verdict.DENY:
-            pass
-        case unreachable:
-            assert_never(unreachable)
-    return await execute(request, tools.get(request.tool), executor or inline_executor())
+    request = frozen(request)
+    refusal = await refused_by_approver(request, decision, on_approval)
+    if refusal is not None:
+        return ActionResult(False, error=refusal)
+    return await perform(request, decision, tools, executor)
+
+
+def frozen(request: ActionRequest) -> ActionRequest:
+    """Return a request with read-only arguments. Raises `ValueError` for cyclic ones."""
+    return with_args(request, deep_freeze(dict(request.args)))
+
+
+async def refused_by_approver(request: ActionRequest, decision: Decision, on_approval: ApprovalHandler) -> str | None:
+    """Ask for the approval of a frozen request, if one is required.
+
+    Returns the error text of a refusal, None for a grant.
+    """
+    if decision.verdict is not Verdict.APPROVE_REQUIRED:
+        return None
+    shown = with_args(request, thaw(request.args))
+    asked = ApprovalRequest(shown, decision, request.context.correlation_id)
+    return (await ask_lynx_compat(on_approval, asked)).refusal
+
+
+async def perform(
+    request: ActionRequest, decision: Decision, tools: ToolSet, executor: Executor | None
+) -> ActionResult:
+    """Execute, or preview, a frozen request after its approval. Raises `KeyError` for an unknown tool."""
+    tool = tools.get(request.tool)
+    if decision.verdict is Verdict.TRANSFORM:
+        request = with_args(request, deep_freeze(dict(decision.transform_args or {})))
+    if decision.verdict is Verdict.DRY_RUN:
+        return await preview(request, tool, trim=False)
+    return await execute(request, tool, executor or inline_executor())

@@ -14,14 +14,15 @@ from typing import Any
 from bobcat.approvals import ApprovalHandler, auto_deny
 from bobcat.bundle import Policy
 from bobcat.executors import Executor
-from bobcat.lynx.core.mediator import mediate
 from bobcat.lynx.core.types import now_utc
-from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata, Verdict
+from bobcat.lynx.v2_11.core.mediator import mediate
+from bobcat.lynx.v2_11.core.types import ActionResult, Decision
+from bobcat.lynx.v2_11.deciding import decide
+from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata, Verdict
 from bobcat.model.frozen import deep_freeze, thaw
-from bobcat.model.run import ActionResult, AuditEvent
+from bobcat.model.run import AuditEvent
 from bobcat.runtime.arguments import check_surroundings
 from bobcat.runtime.compat import LYNX_2_5
-from bobcat.runtime.evaluate import evaluate_or_deny, with_known_verdict
 from bobcat.runtime.options import Options, checked
 from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
@@ -97,7 +98,7 @@ class Governor:
 
     def decide(self, request: ActionRequest) -> Decision:
         """Return the policy's decision; a policy that cannot be evaluated denies."""
-        return with_known_verdict(evaluate_or_deny(self.policy, request))
+        return decide(self.policy, request)
 
     async def enforce(self, request: ActionRequest, decision: Decision, tools: ToolSet | None = None) -> ActionResult:
         """Execute what the decision permits, by `tools`. Once a required sink has failed, nothing is executed."""

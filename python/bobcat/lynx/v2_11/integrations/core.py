@@ -10,6 +10,7 @@ from bobcat.approvals import ApprovalHandler
 from bobcat.bundle import Policy
 from bobcat.executors import Executor
 from bobcat.lynx.core.types import new_correlation_id
+from bobcat.lynx.v2_11.core.types import ActionResult, Decision
 from bobcat.lynx.v2_11.governing import (
     INVALID_ARGUMENTS,
     UNDECLARED,
@@ -19,8 +20,7 @@ from bobcat.lynx.v2_11.governing import (
     denial,
     shown_args,
 )
-from bobcat.model.decision import ActionRequest, Decision, Principal
-from bobcat.model.run import ActionResult
+from bobcat.model.decision import ActionRequest, Principal
 from bobcat.sinks import AnySink
 from bobcat.tools.toolset import ToolSet
 

@@ -10,10 +10,11 @@ from uuid import uuid4
 from bobcat.approvals import ApprovalHandler
 from bobcat.bundle import Policy
 from bobcat.executors import Executor
+from bobcat.lynx.v2_11.core.types import ActionResult
 from bobcat.lynx.v2_11.governing import INVALID_ARGUMENTS, UNKNOWN_TOOL, Governor, decision_body, denial
 from bobcat.model.decision import Principal, ToolMetadata
 from bobcat.model.frozen import FrozenDict
-from bobcat.model.run import ActionResult, ToolDef
+from bobcat.model.run import ToolDef
 from bobcat.sinks import AnySink
 from bobcat.tools.toolset import ToolSet
 
