@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import linecache
 import logging
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +19,7 @@ from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.diagnostics.render import render_text
 from bobcat.errors import PolicyCompileError
+from bobcat.frontend.files import Inputs, PolicyFiles
 from bobcat.lint.argument_schema import ToolFacts
 from bobcat.lint.check import check_source
 from bobcat.testing.suites.document import read_suite
@@ -89,6 +92,19 @@ def rendered(section: Section) -> str:
 
 def _strict(source: Any) -> tuple[Diagnostic, ...]:
     return check_source(source, FILE)
+
+
+def _included(**files: str) -> tuple[Diagnostic, ...]:
+    """The findings of `policy.yaml` among some files, by the stems of their names."""
+    with tempfile.TemporaryDirectory() as directory, contextlib.chdir(directory):
+        for name, text in files.items():
+            Path(f"{name}.yaml").write_text(text, encoding="utf-8")
+        return check_source(files["policy"], FILE, inputs=Inputs(PolicyFiles(FILE)))
+
+
+def _with_variable(value: object) -> tuple[Diagnostic, ...]:
+    text = 'vars: {limit: 500}\nrules: [{match: {args.n.gt: "${limit}"}, decision: deny}]\n'
+    return check_source(text, FILE, inputs=Inputs(None, {"limit": value}))
 
 
 def _with_rules(*rules: Any, profile: str = "strict", **options: Any) -> tuple[Diagnostic, ...]:
@@ -235,6 +251,15 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0504": lambda: _strict(_negated(41)),
     "E1010": lambda: _strict(_many_definitions()),
     "E0505": lambda: _strict(_multiplying()),
+    "E1202": lambda: _included(policy="include: [comon.yaml]\nrules: []\n", common="rules: []\n"),
+    "E1203": lambda: _included(
+        policy="include: [a.yaml]\n", a="include: [b.yaml]\nrules: []\n", b="include: [a.yaml]\nrules: []\n"
+    ),
+    "E1204": lambda: _included(
+        policy="include: [{file: pay.yaml, prefix: pay}, a.yaml]\n", a="include: [pay.yaml]\n", pay="rules: []\n"
+    ),
+    "E1205": lambda: _included(policy="include: [common.yaml]\n", common="defaults: {on_no_match: allow}\nrules: []\n"),
+    "E1213": lambda: _with_variable("many"),
     "E0702": lambda: _strict(_patterns()),
     "E0704": lambda: _strict(_repeating()),
     "E0801": lambda: _with_rules("no_secrets"),

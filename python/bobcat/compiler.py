@@ -19,6 +19,7 @@ from bobcat.diagnostics.model import Diagnostic, Severity
 from bobcat.diagnostics.render import render_text
 from bobcat.errors import PolicyCompileError, PolicyWarning, warn_caller
 from bobcat.frontend.builder.rules import AnyPythonRule, BuiltPolicy, take_built, texts_of
+from bobcat.frontend.files import Inputs, PolicyFiles
 from bobcat.frontend.profiles import lower, with_python
 from bobcat.frontend.python.host import Priorities, PythonRules, Uncompiled, to_rules
 from bobcat.frontend.result import LoweringResult
@@ -44,6 +45,7 @@ def compile_policy(
     python_rule_priorities: Priorities = (),
     uncompiled: Uncompiled = "error",
     host: str | None = None,
+    vars: Mapping[str, Any] | None = None,  # Any: values, checked against the policy's own
 ) -> Policy:
     """Compile a policy, given as YAML text, as plain data or as built in Python, with Python rules beside it.
 
@@ -51,14 +53,41 @@ def compile_policy(
     A Python rule is compiled from its own source. In the strict profile, a failure is an error, unless
     `uncompiled` is `callable`: then it stays a callable, with a warning. `host` is the older name of `uncompiled`.
     `python_rule_priorities` are `(name, priority)` pairs, a mapping, or one integer for each rule; the default is
-    the priority of `@rule`. Raises `PolicyCompileError` with every finding; the warnings of a policy that compiles
-    are in `bundle.warnings`.
+    the priority of `@rule`. `vars` replaces values of variables that the policy declares; a policy that includes files
+    is compiled by `load_policy_file`. Raises `PolicyCompileError` with every finding; the warnings of a policy that
+    compiles are in `bundle.warnings`.
     """
+    return compile_with(
+        source,
+        source_path,
+        Inputs(None, vars or {}),
+        profile=profile,
+        python_rules=python_rules,
+        python_rule_priorities=python_rule_priorities,
+        uncompiled=uncompiled,
+        host=host,
+    )
+
+
+def compile_with(
+    source: Source | BuiltPolicy,
+    source_path: str,
+    inputs: Inputs,
+    *,
+    profile: Profile = "strict",
+    python_rules: Iterable[AnyPythonRule] = (),
+    python_rule_priorities: Priorities = (),
+    uncompiled: Uncompiled = "error",
+    host: str | None = None,
+) -> Policy:
+    """Compile a policy as `compile_policy` does, with the files that it may include and values for its variables."""
     if profile not in PROFILES:
         raise ValueError(f"`{profile}` is not a profile; the profiles are {', '.join(PROFILES)}")
+    if profile == "lynx" and inputs.variables:
+        raise ValueError("a policy of the `lynx` profile has no variables")
     uncompiled = _read_uncompiled(uncompiled, host)
     written, built, functions = take_built(source, python_rules)
-    lowered = lower(written, source_path, profile, built)
+    lowered = lower(written, source_path, profile, built, inputs)
     python = to_rules(
         functions, python_rule_priorities, profile=profile, uncompiled=uncompiled, sources=lowered.sources
     )
@@ -67,7 +96,7 @@ def compile_policy(
     if profile == "strict" and lowered.policy is not None:
         found = (*found, *_name_clashes(lowered.policy, {item.code for item in found}))
     texts = {**texts_of(built), **python.sources}
-    sources = {**texts, **({source_path: source} if isinstance(source, str) else {})}
+    sources = {**texts, **lowered.texts, **({source_path: source} if isinstance(source, str) else {})}
     if lowered.policy is None or any(item.severity is Severity.ERROR for item in found):
         raise _failure(found, sources)
     if profile == "lynx":
@@ -93,9 +122,12 @@ def load_policy_file(
     python_rule_priorities: Priorities = (),
     uncompiled: Uncompiled = "error",
     host: str | None = None,
+    vars: Mapping[str, Any] | None = None,  # Any: values, checked against the policy's own
+    include_root: str | os.PathLike[str] | None = None,
 ) -> Policy:
-    """Compile the policy in a UTF-8 file; see `compile_policy`.
+    """Compile the policy in a UTF-8 file, with the files that it includes; see `compile_policy`.
 
+    Included files are below the directory of the file, or below `include_root`.
     Raises `PolicyCompileError`, also for a file that cannot be read. A bundle file is loaded by `load_bundle`.
     """
     name = os.fspath(path)
@@ -108,9 +140,10 @@ def load_policy_file(
     text, bad = decode(data, name)
     if bad is not None:
         raise _failure((bad,), {name: text})
-    return compile_policy(
+    return compile_with(
         text,
         name,
+        Inputs(PolicyFiles(name, include_root), vars or {}),
         profile=profile,
         python_rules=python_rules,
         python_rule_priorities=python_rule_priorities,

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
-from bobcat import PolicyBundle, PolicyCompileError, Verdict, compile_policy
+from bobcat import PolicyBundle, PolicyCompileError, Verdict, compile_policy, load_policy_file
 from bobcat.build import Policy
 from bobcat.build.rule_module import load_rules
 from docs.markdown_blocks import blocks_of
@@ -44,6 +44,8 @@ def _policies() -> Iterator[tuple[str, PolicyBundle]]:
         # Pages of diagnostics and lints show what is wrong with a policy.
         if name in _WITH_PYTHON or name.endswith(("diagnostics.md", "lints.md")) or "/adr/" in name:
             continue
+        if path.suffix == ".md":
+            yield from _with_includes(path, name)
         for text in _texts(path):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -51,6 +53,17 @@ def _policies() -> Iterator[tuple[str, PolicyBundle]]:
                     yield name, compile_policy(text)
                 except PolicyCompileError:
                     assert name in _WITH_MISTAKES, f"{name} holds a policy that does not compile:\n{text}"
+
+
+def _with_includes(page: Path, name: str) -> Iterator[tuple[str, PolicyBundle]]:
+    """The policies of a page that include other files of it."""
+    files = {block.title: block.body for block in blocks_of(page) if block.title and block.language == "yaml"}
+    with tempfile.TemporaryDirectory() as directory:
+        for title, text in files.items():
+            (Path(directory) / title).write_text(text, encoding="utf-8")
+        for title, text in files.items():
+            if text.startswith("include:"):
+                yield name, load_policy_file(Path(directory) / title)
 
 
 _WITH_MISTAKES = (
@@ -68,7 +81,7 @@ def _texts(path: Path) -> Iterator[str]:
         yield from _strings(text)
         return
     for block in blocks_of(path):
-        if block.language == "yaml" and _is_policy(block.body):
+        if block.language == "yaml" and _is_policy(block.body) and not block.body.startswith("include:"):
             yield block.body
         elif block.language == "python":
             yield from _strings(block.body)

@@ -81,7 +81,11 @@ def decode_source_map(data: bytes, manifest: Manifest) -> SourceMap:
         raise BundleError(
             "bad_source_map", f"the source map has {len(source_map.rules)} rules, the policy {manifest.rule_count}"
         )
-    if any(rule.file >= len(source_map.files) for rule in source_map.rules):
+    count = len(source_map.files)
+    if any(len(rule.leaf_files) not in (0, len(rule.leaves)) for rule in source_map.rules):
+        raise BundleError("bad_source_map", "the source map has not one file for each test of a rule")
+    files = (file for rule in source_map.rules for file in rule.leaf_files)
+    if any(rule.file >= count for rule in source_map.rules) or any(not 0 <= file < count for file in files):
         raise BundleError("bad_source_map", "the source map names a file that it does not list")
     return source_map
 

@@ -23,7 +23,8 @@ class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     capability with index N, -N - 1; `leaves` holds the
     spans of the leaves of the rule's normalised match, in pre-order. For a function it holds the spans of its
     statements, with an `if` at its condition, all zero for a statement without a position in the file; `names` are its
-    locals by slot, empty for a local without a name.
+    locals by slot, empty for a local without a name. `leaf_files` holds the file of each leaf where some are in another
+    file than the rule, as those of an included predicate are.
     """
 
     file: int
@@ -35,6 +36,7 @@ class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     order: int
     leaves: tuple[Position, ...] = ()
     names: tuple[str, ...] = ()
+    leaf_files: tuple[int, ...] = ()
 
     @property
     def place(self) -> str:
@@ -54,23 +56,23 @@ class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     defaults: tuple[Position, ...] = ()
 
     def rows(self) -> list[Any]:  # Any: JSON data
-        """Return the form in a bundle file: a rule without names of locals omits that field."""
+        """Return the form in a bundle file: a rule omits the last fields that are empty."""
         files, rules, defaults = msgspec.to_builtins(self)
-        return [files, [rule if rule[-1] else rule[:-1] for rule in rules], defaults]
+        return [files, [_shortened(rule) for rule in rules], defaults]
 
     def rule_span(self, index: int) -> Span | None:
         """Return the span of the whole rule at `index` in evaluation order; None if it has no position in a file."""
         rule = self.rules[index]
         if rule.file < 0:
             return None
-        return self._span(rule, (rule.line, rule.column, rule.end_line, rule.end_column))
+        return self._span(rule, (rule.line, rule.column, rule.end_line, rule.end_column), rule.file)
 
     def leaf_span(self, index: int, leaf: int) -> Span | None:
         """Return the span of leaf or statement number `leaf` (pre-order) of the rule at `index`; None if unknown."""
         rule = self.rules[index]
         if rule.file < 0 or not 0 <= leaf < len(rule.leaves):
             return None
-        return self._span(rule, rule.leaves[leaf])
+        return self._span(rule, rule.leaves[leaf], rule.leaf_files[leaf] if rule.leaf_files else rule.file)
 
     def default_span(self, number: int) -> Span | None:
         """Return the span of the default with this number (see above); None if it is implicit."""
@@ -78,9 +80,13 @@ class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
             return None
         return _span_at(self.files[0], self.defaults[number])
 
-    def _span(self, rule: RuleSource, position: Position) -> Span:
+    def _span(self, rule: RuleSource, position: Position, file: int) -> Span:
         path = "" if rule.line else f"$.{rule.place}"
-        return _span_at(self.files[rule.file], position, path)
+        return _span_at(self.files[file], position, path)
+
+
+def _shortened(rule: list[Any]) -> list[Any]:  # Any: JSON data
+    return rule if rule[-1] else rule[:-1] if rule[-2] else rule[:-2]
 
 
 def _span_at(file: str, position: Position, path: str = "") -> Span:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,17 @@ import click
 
 from bobcat.build.rule_module import is_policy
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
-from bobcat.cli.inputs import DEFAULT_POLICY, MODULE, Profile, read_bytes, read_rules, report_imports, uncompiled
-from bobcat.cli.options import format_option_of, profile_option, uncompiled_option
+from bobcat.cli.inputs import (
+    DEFAULT_POLICY,
+    MODULE,
+    Profile,
+    compilation_inputs,
+    read_bytes,
+    read_rules,
+    report_imports,
+    uncompiled,
+)
+from bobcat.cli.options import composition_options, format_option_of, profile_option, uncompiled_option
 from bobcat.cli.output import echo_json, show_diagnostics, wants_colour
 from bobcat.cli.policy_files import policies_below
 
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
 )
 @profile_option
 @uncompiled_option
+@composition_options
 def check(
     policies: tuple[str, ...], output_format: str, deny_warnings: bool, tools_spec: str | None, profile: Profile
 ) -> int:
@@ -50,17 +61,17 @@ def check(
     paths, found = _paths(policies or (DEFAULT_POLICY,))
     tools = tool_facts(load_tools(tools_spec)) if tools_spec is not None else None
     sources: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for path in paths:
-        text, findings = findings_of(path, profile, tools)
-        sources[path] = text
-        found.extend(findings)
+        sources[path], findings = findings_of(path, profile, tools, texts=texts)
+        found.extend(item for item in findings if item not in found)
     match output_format:
         case "json":
             echo_json(render_json(found))
         case "sarif":
             echo_json(render_sarif(found))
         case _:
-            _show(found, sources)
+            _show(found, {**texts, **sources}, len(sources))
     errors, warnings = _counts(found)
     return FINDINGS if errors or (deny_warnings and warnings) else 0
 
@@ -68,6 +79,7 @@ def check(
 def _paths(given: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
     """Return the named files and those below named directories, each once, and notes about skipped files."""
     from bobcat.diagnostics.catalogue import diagnose
+    from bobcat.frontend.strict.includes import included_files
 
     paths: dict[str, None] = {}
     notes: list[Diagnostic] = []
@@ -81,15 +93,24 @@ def _paths(given: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
             raise InputError(f"cannot read `{error.filename or path}`: {reason_of(error)}") from error
         if not below.policies:
             raise InputError(f"no policy found below `{path}`")
-        paths.update(dict.fromkeys(below.policies))
+        # A file that another one includes is checked as a part of that: alone, names of others may be missing in it.
+        included = {os.path.realpath(file) for policy in below.policies for file in included_files(policy)}
+        paths.update(dict.fromkeys(file for file in below.policies if os.path.realpath(file) not in included))
         notes.extend(diagnose("N0103", None, file=name, problem=problem) for name, problem in below.skipped)
     return list(paths), notes
 
 
 def findings_of(
-    path: str, profile: Profile, tools: Mapping[str, ToolFacts] | None, *, imports: bool = True
+    path: str,
+    profile: Profile,
+    tools: Mapping[str, ToolFacts] | None,
+    *,
+    imports: bool = True,
+    texts: dict[str, str] | None = None,
 ) -> tuple[str, Iterable[Diagnostic]]:
-    """Return the text of a source and its findings; `imports`: list those of a module on stderr."""
+    """Return the text of a source and its findings; `imports`: list those of a module on stderr. The texts of included
+    files are added to `texts`.
+    """
     from bobcat.bundle import is_bundle
     from bobcat.frontend.builder.rules import take_built
     from bobcat.frontend.python import PythonRules, to_rules
@@ -114,7 +135,10 @@ def findings_of(
     if is_bundle(data):
         raise InputError(f"`{name}` is a bundle; `check` reads the sources of policies")
     text, bad = decode(data, name)
-    return text, check_source(text, name, profile=profile, tools=tools) if bad is None else [bad]
+    if bad is not None:
+        return text, [bad]
+    inputs = compilation_inputs(path, profile)
+    return text, check_source(text, name, profile=profile, tools=tools, inputs=inputs, texts=texts)
 
 
 def tool_facts(tools: ToolSet) -> dict[str, ToolFacts]:
@@ -131,7 +155,7 @@ def tool_facts(tools: ToolSet) -> dict[str, ToolFacts]:
     }
 
 
-def _show(found: Sequence[Diagnostic], sources: Mapping[str, str]) -> None:
+def _show(found: Sequence[Diagnostic], sources: Mapping[str, str], policies: int) -> None:
     shown = [item for item in found if item.suppressed is None]
     show_diagnostics(shown, sources)
     if shown:
@@ -142,7 +166,7 @@ def _show(found: Sequence[Diagnostic], sources: Mapping[str, str]) -> None:
     parts = [_count(errors, "error"), _count(warnings, "warning")]
     parts += [_count(notes, "note")] if notes else []
     parts += [f"{ignored} ignored"] if ignored else []
-    summary = f"{_count(len(sources), 'policy', 'policies')}: {', '.join(parts)}"
+    summary = f"{_count(policies, 'policy', 'policies')}: {', '.join(parts)}"
     click.secho(summary, fg="red" if errors else "yellow" if warnings else "green", color=wants_colour())
 
 

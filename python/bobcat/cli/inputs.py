@@ -31,6 +31,7 @@ from bobcat.text.display import safe_name, safe_names, safe_text
 if TYPE_CHECKING:
     from bobcat.bundle.model import Policy
     from bobcat.diagnostics.model import Diagnostic
+    from bobcat.frontend.files import Inputs
 
 Profile = Literal["strict", "lynx"]
 HostRule = Callable[..., Any]  # Any: the callable is checked when the policy is compiled
@@ -119,7 +120,7 @@ def open_policy(path: str, profile: Profile, python_rules: tuple[str, ...], *, s
             expected_id=checks.expected_id,
             min_epoch=checks.min_epoch,
         )
-    return _compile(policy_text(data, name), name, profile, rules)
+    return _compile(policy_text(data, name), name, profile, rules, path)
 
 
 class PolicySource(NamedTuple):
@@ -181,7 +182,7 @@ def compile_sources(
         # The only policy: its defaults apply.
         return _compile(built[0][0], paths[0], profile, [item for item in given if item is not built[0]])
     data, name = read_bytes(policies[0])
-    return _compile(policy_text(data, name), name, profile, given)
+    return _compile(policy_text(data, name), name, profile, given, policies[0])
 
 
 def read_modules(paths: Sequence[str]) -> list[RuleModule]:
@@ -220,20 +221,36 @@ def uncompiled() -> Literal["error", "callable"]:
     return "callable" if context is not None and context.meta.get(UNCOMPILED) == "callable" else "error"
 
 
-def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule]) -> Policy:  # Any: a policy
+def compilation_inputs(path: str | None, profile: Profile) -> Inputs:
+    """Return the files that the policy at `path` may include, and the values of `--var`."""
+    from bobcat.cli.options import INCLUDE_ROOT, VARIABLES
+    from bobcat.frontend.files import Inputs, PolicyFiles, VariableText
+
+    context = click.get_current_context(silent=True)
+    meta = context.meta if context is not None else {}
+    given = {name: VariableText(text) for name, text in meta.get(VARIABLES, {}).items()}
+    if given and profile == "lynx":
+        raise click.UsageError("`--var`: a policy of the `lynx` profile has no variables")
+    files = None if path is None or path == STDIN else PolicyFiles(path, meta.get(INCLUDE_ROOT))
+    return Inputs(files, given)
+
+
+# Any: a policy.
+def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule], path: str | None = None) -> Policy:
     """Compile; warnings go to stderr, and errors end the command."""
     from bobcat.bundle.host_code import host_name
     from bobcat.cli.output import show_diagnostics
-    from bobcat.compiler import compile_policy
+    from bobcat.compiler import compile_with
     from bobcat.errors import PolicyCompileError, PolicyWarning
 
     texts = {name: source} if isinstance(source, str) else {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PolicyWarning)  # the same findings are printed below, with their positions
-            bundle = compile_policy(
+            bundle = compile_with(
                 source,
                 name,
+                compilation_inputs(path, profile),
                 profile=profile,
                 python_rules=[rule for rule, _ in rules],
                 python_rule_priorities=[(host_name(rule), level) for rule, level in rules if level is not None],

@@ -60,6 +60,49 @@ def uncompiled_option(command: Decorated) -> Decorated:
     )(older(command))
 
 
+VARIABLES, INCLUDE_ROOT = "bobcat.variables", "bobcat.include_root"
+"""Keys under which the context of a command keeps what `--var` and `--include-root` say."""
+
+
+def composition_options(command: Decorated) -> Decorated:
+    """Add `--var` and `--include-root`; `inputs` reads the values from the context."""
+    values = click.option(
+        "--var",
+        multiple=True,
+        metavar="NAME=VALUE",
+        expose_value=False,
+        callback=_note_variables,
+        help="Set a variable that the policy declares to another value of the same type; repeatable.",
+    )
+    root = click.option(
+        "--include-root",
+        metavar="DIR",
+        type=click.Path(exists=True, file_okay=False),
+        expose_value=False,
+        callback=_note_root,
+        help="The policy may include files below DIR (default: below its own directory).",
+    )
+    return values(root(command))
+
+
+def _note_variables(context: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
+    found: dict[str, str] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise click.UsageError(f"`--var {item}`: write it as NAME=VALUE")
+        if name in found:
+            raise click.UsageError(f"`--var {item}`: `{name}` has a value already")
+        found[name] = value
+    if found:
+        context.meta[VARIABLES] = found
+
+
+def _note_root(context: click.Context, _: click.Parameter, given: str | None) -> None:
+    if given is not None:
+        context.meta[INCLUDE_ROOT] = given
+
+
 def _note_uncompiled(context: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
         context.meta[UNCOMPILED] = {"refuse": "error", "allow": "callable"}.get(value, value)
@@ -68,15 +111,19 @@ def _note_uncompiled(context: click.Context, _: click.Parameter, value: str | No
 
 
 def python_rule_option(command: Decorated) -> Decorated:
-    """Add Python rules beside a policy, and the handling of those that cannot be compiled."""
-    return uncompiled_option(
-        click.option(
-            "--python-rule",
-            "python_rules",
-            multiple=True,
-            metavar="MODULE:NAME[@PRIORITY]",
-            help="A Python rule; repeatable. The current directory is importable.",
-        )(command)
+    """Add what a policy source is compiled with: Python rules, the handling of those that cannot be compiled, values of
+    variables, and the directory of included files.
+    """
+    return composition_options(
+        uncompiled_option(
+            click.option(
+                "--python-rule",
+                "python_rules",
+                multiple=True,
+                metavar="MODULE:NAME[@PRIORITY]",
+                help="A Python rule; repeatable. The current directory is importable.",
+            )(command)
+        )
     )
 
 

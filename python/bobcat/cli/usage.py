@@ -116,6 +116,8 @@ def _suggestions(
     if ids and not path.endswith(".py") and path != "-" and not policy.manifest.host_rules:
         text, _ = read_bytes(path)
         data = None if is_bundle(text) else policy_data(text.decode())
+        if data is not None and "include" in data:
+            data = None  # the rule may be one of an included file
     for rule_id in ids:
         found = None if data is None else tightened(data, rule_id, tally.usage)
         if found is None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from bobcat.frontend.builder.rules import BuiltRule, with_built
+from bobcat.frontend.files import NO_INPUTS, Inputs
 from bobcat.frontend.observation import Finding, Observation
 from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.result import LoweringResult
@@ -19,16 +20,18 @@ def lower(
     source_path: str,
     profile: Profile,
     built: tuple[BuiltRule, ...],
+    inputs: Inputs = NO_INPUTS,
 ) -> LoweringResult:
     """Compile a source with the front end of its profile, with built rules beside it.
 
+    `inputs` are those of the strict profile; the `lynx` profile has neither included files nor variables.
     The findings are those of the source and of the built rules, in this order. `with_python` adds Python rules.
     """
     match profile:  # each front end is imported on first use: a strict compilation does not load the `lynx` one
         case "strict":
             from bobcat.frontend.strict.policy import compile_strict
 
-            lowered = compile_strict(source, source_path)
+            lowered = compile_strict(source, source_path, inputs)
         case "lynx":
             from bobcat.frontend.lynx.policy import compile_lynx
 

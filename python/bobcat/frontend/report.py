@@ -23,6 +23,10 @@ class DiagnosticCollector:
 
     def __init__(self, file: str) -> None:
         self.file = file
+        self.texts: dict[str, str] = {}
+        """Texts of other files that findings refer to."""
+        self.files = [file]
+        """The files of the source, the policy's own first; `file_number` adds the others."""
         self._found: dict[Finding, None] = {}
 
     def add(
@@ -38,6 +42,8 @@ class DiagnosticCollector:
         if self.full:
             return
         span = self.span(place) if isinstance(place, Node) else place
+        origin = getattr(place.start_mark, "origin", None) if isinstance(place, Node) else None
+        related = related if origin is None else (*related, origin)
         self._keep(diagnose(code, span, help=help, related=related, **params))
 
     def observe(self, lint: str, node: Node, **facts: object) -> None:
@@ -61,7 +67,18 @@ class DiagnosticCollector:
         if path:
             return Span(self.file, 0, 0, 0, 0, path)
         end = end_of(node)
-        return Span(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+        return Span(
+            getattr(start, "file", None) or self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1
+        )
+
+    def file_number(self, node: Node) -> int:
+        """Return the index in `files` of the file of a node."""
+        file = getattr(node.start_mark, "file", None)
+        if file is None or file == self.file:
+            return 0
+        if file not in self.files:
+            self.files.append(file)
+        return self.files.index(file)
 
     @property
     def full(self) -> bool:

@@ -24,6 +24,7 @@ class LoweringResult:
     `data` returns the policy as plain Python data, for lynx-agent's 16-hex id; it is built on call, or raises
     ValueError if that id is not defined. `source` is the text that the findings refer to, None for a mapping.
     `definitions` are all sources of the policy by their names in the IR, also those that no rule reads yet.
+    `texts` are those of included files, by name.
     """
 
     policy: IrPolicy | None
@@ -33,6 +34,7 @@ class LoweringResult:
     data: Callable[[], Any] | None = None
     source: str | None = None
     definitions: Mapping[str, Definition] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sources(self) -> Mapping[str, Definition] | None:

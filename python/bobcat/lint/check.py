@@ -7,6 +7,7 @@ from typing import Any
 
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.frontend.builder.rules import BuiltPolicy, BuiltRule, take_built
+from bobcat.frontend.files import NO_INPUTS, Inputs
 from bobcat.frontend.profiles import lower, with_python
 from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.report import place
@@ -28,22 +29,29 @@ def check_source(
     built: tuple[BuiltRule, ...] = (),
     module: str | None = None,
     tools: Tools | None = None,
+    inputs: Inputs = NO_INPUTS,
+    texts: dict[str, str] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Return every finding about a policy; findings that comments ignore are marked as suppressed.
 
     The lints run on policies of the strict profile that compile. `module` is the text of the Python module that the
     rules come from, `python` compiles its functions beside the rest; `tools` are the tools that the policy is for.
+    `inputs` are its included files and values of variables; the texts of the files are added to `texts`.
     """
     written, own, _ = take_built(source, ())
-    lowered = lower(written, source_path, profile, (*own, *built))
+    lowered = lower(written, source_path, profile, (*own, *built), inputs)
     lowered = with_python(lowered, python(lowered))
     found = reported(lowered.findings)
     if profile == "strict" and lowered.policy is not None and lowered.source_map is not None:
         with collector_paused():  # PERF: the collector would repeatedly traverse all of a large policy
             found = (*found, *run_lints(lowered.policy, lowered.source_map, tools))
     text = module if module is not None else written if isinstance(written, str) else None
-    if text is not None and lowered.source_map is not None:
+    read = {**lowered.texts, **({} if text is None else {source_path: text})}
+    if texts is not None:
+        texts.update(read)
+    if lowered.source_map is not None:
         places = [lowered.source_map.rule_span(index) for index in range(len(lowered.source_map.rules))]
         rules = [span for span in places if span is not None]
-        found = (*apply_ignores(found, text, source_path, rules, python=module is not None),)
+        for file, own_text in read.items():
+            found = (*apply_ignores(found, own_text, file, rules, python=module is not None),)
     return tuple(sorted(found, key=place))

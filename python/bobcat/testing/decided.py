@@ -131,11 +131,25 @@ def _loaded(path: str) -> Policy:
         found = os.stat(path)
     except OSError as error:
         raise PolicyCompileError(f"cannot read policy {path}: {error.strerror}") from error
-    return _compiled(path, found.st_mtime_ns, found.st_size)
+    policy = _compiled(path, ((found.st_mtime_ns, found.st_size),))
+    while len(policy.source_files) > 1:  # a file that it includes may have changed, and may include others now
+        files = policy.source_files
+        policy = _compiled(path, tuple(map(_state, (path, *files))))
+        if policy.source_files == files:
+            break
+    return policy
+
+
+def _state(file: str) -> tuple[int, int]:
+    try:
+        found = os.stat(file)
+    except OSError:  # a name in a bundle
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=64)
-def _compiled(path: str, _changed: int, _size: int) -> Policy:
+def _compiled(path: str, _states: tuple[tuple[int, int], ...]) -> Policy:
     try:
         return load_policy(path, None, {})
     except Unusable as error:

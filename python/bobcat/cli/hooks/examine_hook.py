@@ -171,7 +171,7 @@ def _end(fired: Fired) -> str:
 def _stale(found: Installed) -> Iterator[Finding]:
     """Compare the bundle with the source that it was compiled from, if that is beside it or below this directory."""
     from bobcat.bundle.load import load_bundle
-    from bobcat.compiler import compile_policy
+    from bobcat.compiler import load_policy_file
     from bobcat.errors import PolicyCompileError, PolicyWarning
 
     path = Path(found.command.policy or "")
@@ -184,7 +184,7 @@ def _stale(found: Installed) -> Iterator[Finding]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PolicyWarning)
-            current = compile_policy(sources[0].read_text(encoding="utf-8"), str(sources[0])).id
+            current = load_policy_file(sources[0]).id
     except (PolicyCompileError, OSError, UnicodeDecodeError):
         yield Finding("warning", "stale", f"`{sources[0]}` is newer than the bundle, and does not compile")
         return

@@ -62,7 +62,7 @@ def lower_built(surface: Located, file: str, index: int | None, names: PolicyNam
         node = _LocatedCopy(report, position).node(surface, "$", 1)
         if not report.has_errors() or index is None:
             matches = MatchLowering(report) if names is None else names.matches(report)[0]
-            lowered = Rules(report, matches).rule(node, index or 0)
+            lowered = Rules(report, matches).rule(node, index or 0, index or 0)
             memory = matches.definitions
     except PastCap as cap:
         report.add(cap.code, span, limit=cap.limit)
@@ -82,7 +82,7 @@ def lower_capability(surface: Located, file: str, index: int, names: PolicyNames
         node = _LocatedCopy(report, position).node(surface, "$", 1)
         matches, own = names.matches(report)
         if not report.has_errors():
-            made = list(Capabilities(report, Rules(report, matches), own).lower(node, index))
+            made = list(Capabilities(report, Rules(report, matches), own).lower(node, index, index))
             memory = matches.definitions
     except PastCap as cap:
         report.add(cap.code, Span(file, *position), limit=cap.limit)

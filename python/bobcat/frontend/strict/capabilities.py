@@ -38,8 +38,8 @@ class Capabilities:
         self._targets = Targets(report, resources)
         self._limits = Limits(report)
 
-    def lower(self, node: Node, index: int) -> Iterator[_Made]:
-        """Yield the rules of the capability at `index` of the file."""
+    def lower(self, node: Node, index: int, order: int) -> Iterator[_Made]:
+        """Yield the rules of the capability at `index` of the policy, which is `order` in its file."""
         fields = mapping(node, f"capabilities[{index}]", self._report, help="write `{action: fs.read, resource: ...}`")
         if fields is None:
             return
@@ -53,7 +53,7 @@ class Capabilities:
             return
         for name in actions:
             made = self._rule(fields, found, name, index, several=len(actions) > 1)
-            lowered = None if made is None else self._rules.rule(made, -index - 1)
+            lowered = None if made is None else self._rules.rule(made, -index - 1, -order - 1)
             if lowered is not None:
                 yield lowered
 

@@ -15,7 +15,7 @@ from yaml.nodes import Node
 from bobcat._core import facet_operand
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.globs import GlobError, to_pattern
-from bobcat.frontend.strict.resources import NAME, Directory, Resources, Site, site
+from bobcat.frontend.strict.resources import NAME, QUALIFIED, Directory, Resources, Site, site
 
 # Any: JSON, the operands of a match.
 Tests = dict[str, Any]
@@ -169,7 +169,7 @@ def _of_site(base: Site, path: str) -> UrlPattern:
 def _split(text: str, start: str, example: str) -> tuple[str, str]:
     """Return the name of a resource, and the pattern below it."""
     name, colon, rest = text.partition(":")
-    if colon and NAME.fullmatch(name):
+    if colon and QUALIFIED.fullmatch(name):
         return name, rest
     help = f"write `{example}`"
     if NAME.fullmatch(text):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -15,6 +16,7 @@ from bobcat.frontend.strict.fields import check_keys, mapping, wrong_type
 from bobcat.frontend.strict.matches import MatchLowering
 from bobcat.frontend.strict.resources import Resources
 from bobcat.frontend.strict.rules import Rules, verdict_of
+from bobcat.frontend.strict.sections import joined_mappings, listed_items
 from bobcat.frontend.strict.sources import Sources
 from bobcat.frontend.suggest import closest, listed
 from bobcat.frontend.yaml.nodes import InvalidValue, entries, value
@@ -23,7 +25,7 @@ from bobcat.ir import construct
 from bobcat.ir.schema import Defaults, Definition, IrRule, VerdictName
 
 LANGUAGE_VERSION = 1
-KEYS = ("version", "defaults", "resources", "sources", "predicates", "capabilities", "rules")
+KEYS = ("version", "include", "vars", "defaults", "resources", "sources", "predicates", "capabilities", "rules")
 MAX_RULES = 100_000
 """Rules of one policy."""
 
@@ -43,12 +45,18 @@ _SYNONYMS = {
     "source": "sources",
     "origins": "sources",
     "permissions": "capabilities",
+    "includes": "include",
+    "imports": "include",
+    "import": "include",
+    "variables": "vars",
+    "constants": "vars",
 }
+ITEMS = {"rules": "rule", "capabilities": "capability"}
 _ALONE = frozenset(("id", "match", "decision", "priority"))
 
 
 class Document:
-    """Lowering of one policy document. Errors are in the report."""
+    """Lowering of the documents of one policy. Errors are in the report."""
 
     def __init__(self, report: DiagnosticCollector) -> None:
         self._report = report
@@ -68,11 +76,42 @@ class Document:
         """Return the sources of the document, by their names in the IR."""
         return self._sources.definitions
 
-    def lower(self, root: Node) -> tuple[Defaults, list[tuple[IrRule, RuleSource]]]:
-        """Lower the defaults, and the rules in file order with their positions."""
-        if not isinstance(root, MappingNode):
-            self._report.add("E0201", root, kind=kind_of_node(root), help=_instead(root))
+    def lower(self, roots: Sequence[Node]) -> tuple[Defaults, list[tuple[IrRule, RuleSource]]]:
+        """Lower the defaults, and the rules in order with their positions. The last document is the policy itself, and
+        the others are included.
+        """
+        if not isinstance(roots[-1], MappingNode):
+            self._report.add("E0201", roots[-1], kind=kind_of_node(roots[-1]), help=_instead(roots[-1]))
             return construct.DEFAULTS, []
+        found: dict[str, list[Node]] = defaultdict(list)
+        for root in roots:
+            if isinstance(root, MappingNode):
+                for key, item in self._sections(root).items():
+                    found[key].append(item)
+        for node in found["version"]:
+            self._version(node)
+        own = self._sections(roots[-1]).get("defaults")
+        defaults = self._defaults(own) if own is not None else construct.DEFAULTS
+        for node in found["defaults"]:
+            if node is not own:
+                self._agree(node, defaults)
+        if found["resources"]:
+            self._resources.define(joined_mappings(found["resources"]))
+        if found["sources"]:
+            self._sources.define(joined_mappings(found["sources"]), self._matches)
+        if found["predicates"]:
+            self._predicates(joined_mappings(found["predicates"]))
+        self._sources.lower()
+        lowered = self._lower_rules(found["rules"])
+        # Behind the rules: of equal priority, a rule that denies is decided first.
+        lowered.extend(self._capabilities(found["capabilities"], len(lowered)))
+        if not self._report.has_errors():
+            self._matches.report_unused()
+            self._sources.report_unused()
+        return defaults, lowered
+
+    def _sections(self, root: MappingNode) -> dict[str, Node]:
+        """Return the sections of a document; unknown keys are reported."""
         found: dict[str, Node] = {}
         for key, (key_node, item) in entries(root, self._report).items():
             if key in KEYS:
@@ -85,23 +124,18 @@ class Document:
             elif key in DEFAULTS_KEYS:
                 help = f"it belongs under `defaults`: `defaults: {{{key}: ...}}`"
             self._report.add("E0202", key_node, where="a policy", key=shown(key), known=listed(KEYS), help=help)
-        if "version" in found:
-            self._version(found["version"])
-        defaults = self._defaults(found["defaults"]) if "defaults" in found else construct.DEFAULTS
-        if "resources" in found:
-            self._resources.define(found["resources"])
-        if "sources" in found:
-            self._sources.define(found["sources"], self._matches)
-        if "predicates" in found:
-            self._predicates(found["predicates"])
-        self._sources.lower()
-        lowered = self._lower_rules(found["rules"]) if "rules" in found else []
-        if "capabilities" in found:  # behind the rules: of equal priority, a rule that denies is decided first
-            lowered.extend(self._capabilities(found["capabilities"], len(lowered)))
-        if not self._report.has_errors():
-            self._matches.report_unused()
-            self._sources.report_unused()
-        return defaults, lowered
+        return found
+
+    def _agree(self, node: Node, defaults: Defaults) -> None:
+        """Report the defaults of an included file that differ from those of the policy."""
+        places = list(self.defaults_places)
+        included = self._defaults(node)
+        self.defaults_places = places
+        if isinstance(node, MappingNode):
+            for key, (_, item) in entries(node, self._report).items():
+                if key in DEFAULTS_KEYS and getattr(included, key) != getattr(defaults, key):
+                    own = getattr(defaults, key)
+                    self._report.add("E1205", item, key=key, value=getattr(included, key), own=own)
 
     def _version(self, node: Node) -> None:
         found = value(node, self._report) if isinstance(node, ScalarNode) else None
@@ -139,35 +173,37 @@ class Document:
             return
         wrong_type(node, "predicates", "a mapping of names to matches", self._report)
 
-    def _capabilities(self, node: Node, rules: int) -> list[tuple[IrRule, RuleSource]]:
-        if not isinstance(node, SequenceNode):
-            help = "put `- ` before each capability" if isinstance(node, MappingNode) else None
-            wrong_type(node, "capabilities", "a list", self._report, help=help)
-            return []
-        if rules + len(node.value) > MAX_RULES:
-            self._report.add("E0212", node, count=rules + len(node.value), limit=MAX_RULES)
-            return []
+    def _capabilities(self, nodes: list[Node], rules: int) -> list[tuple[IrRule, RuleSource]]:
+        lists = self._lists(nodes, "capabilities", rules)
         capabilities = Capabilities(self._report, self._rules, self._resources)
         found: list[tuple[IrRule, RuleSource]] = []
-        for index, item in enumerate(node.value):
-            found.extend(capabilities.lower(item, index))
+        for index, (item, order) in enumerate(listed_items(lists)):
+            found.extend(capabilities.lower(item, index, order))
             if self._report.full:
                 break
         return found
 
-    def _lower_rules(self, node: Node) -> list[tuple[IrRule, RuleSource]]:
-        if not isinstance(node, SequenceNode):
-            help = "put `- ` before each rule" if isinstance(node, MappingNode) else None
-            if kind_of_node(node) == "null":
+    def _lists(self, nodes: list[Node], key: str, before: int = 0) -> list[SequenceNode]:
+        """Return the lists of a section, behind `before` rules; none after an error has been reported."""
+        lists: list[SequenceNode] = []
+        for node in nodes:
+            if isinstance(node, SequenceNode):
+                lists.append(node)
+                continue
+            help = f"put `- ` before each {ITEMS[key]}" if isinstance(node, MappingNode) else None
+            if key == "rules" and kind_of_node(node) == "null":
                 help = "write `rules: []` for no rules"
-            wrong_type(node, "rules", "a list", self._report, help=help)
+            wrong_type(node, key, "a list", self._report, help=help)
+        count = before + sum(len(node.value) for node in lists)
+        if lists and count > MAX_RULES:
+            self._report.add("E0212", lists[-1], count=count, limit=MAX_RULES)
             return []
-        if len(node.value) > MAX_RULES:
-            self._report.add("E0212", node, count=len(node.value), limit=MAX_RULES)
-            return []
+        return lists
+
+    def _lower_rules(self, nodes: list[Node]) -> list[tuple[IrRule, RuleSource]]:
         found: list[tuple[IrRule, RuleSource]] = []
-        for index, item in enumerate(node.value):
-            lowered = self._rules.rule(item, index)
+        for index, (item, order) in enumerate(listed_items(self._lists(nodes, "rules"))):
+            lowered = self._rules.rule(item, index, order)
             if lowered is not None:
                 found.append(lowered)
             elif self._report.full:

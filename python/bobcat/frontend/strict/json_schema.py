@@ -16,6 +16,8 @@ from bobcat.frontend.strict.memory_schema import NAMES_OF_SOURCES, formula_schem
 from bobcat.frontend.strict.operands import SCALARS
 from bobcat.frontend.strict.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, PEOPLE, UNDOABLE, VERDICTS
 from bobcat.frontend.strict.run_keys import COMPARISONS
+from bobcat.frontend.strict.variable_schema import VARIABLE, include_schema, variables_schema, with_references
+from bobcat.frontend.strict.variables import APART
 from bobcat.frontend.strict.vocabulary import FOREIGN
 from bobcat.language.facets import FACETS, GROUPS, IR_OPERATORS, PARTS
 from bobcat.language.kinds import OperandForm, OperandKind
@@ -95,6 +97,8 @@ def policy_schema() -> Schema:
     match = _match()
     properties = {
         "version": {"const": LANGUAGE_VERSION, "description": "the version of the language"},
+        "include": include_schema(),
+        "vars": variables_schema(),
         "defaults": _defaults(),
         "resources": {"type": "object", "additionalProperties": resource_schema()},
         "capabilities": {
@@ -110,19 +114,20 @@ def policy_schema() -> Schema:
             "description": "the first rule that fires decides",
         },
     }
+    definitions = {
+        "match": match,
+        **formula_schemas(_MATCH),
+        "rule": _rule(),
+        "capability": capability_schema({**_rule()["properties"], **_PERMITS}),
+        "transform": _transform(),
+        "tests": _tests(),
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Bobcat policy",
         **_CLOSED,
-        "properties": {key: properties[key] for key in KEYS},
-        "$defs": {
-            "match": match,
-            **formula_schemas(_MATCH),
-            "rule": _rule(),
-            "capability": capability_schema({**_rule()["properties"], **_PERMITS}),
-            "transform": _transform(),
-            "tests": _tests(),
-        },
+        "properties": {key: properties[key] if key in APART else with_references(properties[key]) for key in KEYS},
+        "$defs": {"variable": VARIABLE, **{name: with_references(found) for name, found in definitions.items()}},
     }
 
 
@@ -254,13 +259,19 @@ def _rule() -> Schema:
         "allOf": [
             _when("transform", {"required": ["transform"]}, {"properties": {"transform": False}}),
             _when("approve_required", {}, {"properties": dict.fromkeys(PEOPLE, False)}),
-            {"if": {"properties": {"decision": {"enum": list(UNDOABLE)}}}, "else": {"properties": {"undo": False}}},
+            {"if": {"properties": {"decision": _or_reference(*UNDOABLE)}}, "else": {"properties": {"undo": False}}},
         ],
     }
 
 
 def _when(verdict: str, then: Schema, otherwise: Schema) -> Schema:
-    return {"if": {"properties": {"decision": {"const": verdict}}}, "then": then, "else": otherwise}
+    """Return what a decision demands, and what every other one does; that of a variable is unknown."""
+    demanded = {"if": {"properties": {"decision": {"const": verdict}}}, "then": then}
+    return {"allOf": [demanded, {"if": {"properties": {"decision": _or_reference(verdict)}}, "else": otherwise}]}
+
+
+def _or_reference(*verdicts: str) -> Schema:
+    return {"anyOf": [{"enum": list(verdicts)}, {"$ref": "#/$defs/variable"}]}
 
 
 def _transform() -> Schema:

@@ -14,6 +14,7 @@ from bobcat.frontend.report import DiagnosticCollector, end_of, shown
 from bobcat.frontend.strict.comparisons import Comparison, Comparisons
 from bobcat.frontend.strict.fields import wrong_type
 from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
+from bobcat.frontend.strict.marks import FileMark
 from bobcat.frontend.strict.memory import Memory
 from bobcat.frontend.strict.operand_help import as_item
 from bobcat.frontend.strict.operands import node_cost
@@ -28,6 +29,7 @@ from bobcat.frontend.yaml.scalars import kind_of_node
 from bobcat.ir import construct
 from bobcat.ir.memory import reads_memory
 from bobcat.ir.schema import Const, Definition, Expr, Leaf, NotExpr
+from bobcat.ir.visit import leaves
 from bobcat.language.kinds import OperandForm
 from bobcat.language.operators import OPERATORS
 
@@ -50,6 +52,8 @@ class MatchLowering:
         self._total = 0
         # id of a leaf → (the leaf, kept alive, and its position).
         self._places: dict[int, tuple[Leaf, Position]] = {}
+        # id of a leaf that stands in an included file → the number of the file.
+        self._files: dict[int, int] = {}
 
     def define(self, found: Entries) -> None:
         """Register the predicates and check every body, used or not."""
@@ -97,6 +101,19 @@ class MatchLowering:
             else:
                 waiting.extend(item.items[::-1])
         return tuple(places)
+
+    def leaf_files(self, expr: Expr, file: int) -> tuple[int, ...]:
+        """Return the numbers of the files of the leaves, in pre-order; none if all are in `file`."""
+        if not self._files and not file:  # PERF: all policies of one file
+            return ()
+        found = tuple(self._files.get(id(leaf), 0 if id(leaf) in self._places else file) for leaf in leaves(expr))
+        return found if any(number != file for number in found) else ()
+
+    def _placed(self, leaf: Leaf, first: Node, last: Node) -> None:
+        """Keep the position of a leaf."""
+        self._places[id(leaf)] = leaf, self.position(first, last)
+        if isinstance(first.start_mark, FileMark):
+            self._files[id(leaf)] = self._report.file_number(first)
 
     def _match(self, node: Node, where: str) -> Sized | None:
         if isinstance(node, MappingNode):
@@ -160,6 +177,8 @@ class MatchLowering:
             place = self._places.get(id(negated))
             if place is not None:
                 self._places.setdefault(id(expr), (expr, place[1]))
+                if id(negated) in self._files:
+                    self._files[id(expr)] = self._files[id(negated)]
         return expr, depth, nodes
 
     def _within(self, node: Node, depth: int, nodes: int) -> bool:
@@ -191,7 +210,7 @@ class MatchLowering:
         op, operand, dialect = comparison
         path = key.path[:-1] if key.facet and isinstance(node, MappingNode) else key.path
         leaf = construct.leaf(key.head, path, op, operand, dialect)
-        self._places[id(leaf)] = leaf, self.position(key_node, node)
+        self._placed(leaf, key_node, node)
         return leaf, 1, 1 + node_cost(operand)
 
     def _run(self, key: RunKey, key_node: ScalarNode, node: Node) -> Sized | None:
@@ -200,7 +219,7 @@ class MatchLowering:
         if found is None:
             return None
         for leaf, first, last in found.leaves:
-            self._places[id(leaf)] = leaf, self.position(first, last)
+            self._placed(leaf, first, last)
         expr = construct.all_([leaf for leaf, _, _ in found.leaves])
         depth = 1 if isinstance(expr, Leaf) else 2
         return (expr, depth, found.nodes) if self._within(node, depth, found.nodes) else None

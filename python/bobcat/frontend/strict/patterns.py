@@ -16,6 +16,7 @@ from yaml.nodes import ScalarNode
 from bobcat import _core
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.report import DiagnosticCollector
+from bobcat.frontend.strict.marks import is_substituted
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ def check_pattern_operand(node: ScalarNode, pattern: str, report: DiagnosticColl
     """Return true if the strict dialect accepts `pattern`; otherwise `report` has every reason."""
     findings = check_pattern(pattern, "re2")
     for finding in findings:
-        place = _within(node, pattern, (finding.start, finding.end), report)
+        at = (finding.start, finding.end)
+        place = node if is_substituted(node) else _within(node, pattern, at, report)
         report.add("E0701", place, problem=f"{finding.message} ({finding.code})", help=finding.help)
     return not findings
 

@@ -11,9 +11,13 @@ from yaml.nodes import Node
 
 from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics.model import Span
+from bobcat.frontend.files import NO_INPUTS, Inputs
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.strict.document import Document
+from bobcat.frontend.strict.includes import Includes
+from bobcat.frontend.strict.marks import qualified
+from bobcat.frontend.strict.variables import Variables
 from bobcat.frontend.yaml.nodes import plain_data
 from bobcat.frontend.yaml.source import collector_paused, compose, from_mapping
 from bobcat.ir import construct
@@ -26,35 +30,47 @@ MAX_DEFINITIONS = 1_000
 def compile_strict(
     source: str | Mapping[Any, Any],  # Any: a caller's mapping is inspected, not trusted
     source_path: str,
+    inputs: Inputs = NO_INPUTS,
 ) -> LoweringResult:
     """Lower a policy of the strict profile. Never raises because of the policy's content."""
     # PERF: short-lived objects are freed before the collector runs: 10,000 rules take 0.9 s, not 2.5 s.
     with collector_paused():
-        return _compiled(source, DiagnosticCollector(source_path))
+        return _compiled(source, DiagnosticCollector(source_path), inputs)
 
 
-def _compiled(source: str | Mapping[Any, Any], report: DiagnosticCollector) -> LoweringResult:
+def _compiled(source: str | Mapping[Any, Any], report: DiagnosticCollector, inputs: Inputs) -> LoweringResult:
     text = source if isinstance(source, str) else None
     root = compose(source, report) if isinstance(source, str) else from_mapping(source, report)
     if root is None and not report.has_errors():
         report.add("E0201", Span(report.file, 1, 1, 1, 2), kind="an empty document")
+    parts = [] if root is None else Includes(report, inputs.files).parts(root, text)
     if root is None or report.has_errors():
-        return LoweringResult(None, None, report.sorted(), None, text)
+        return _failed(report, text)
+    variables = Variables(report)
+    replaced = variables.define(parts, inputs.variables)
+    roots = [variables.apply(part.root) for part in parts] if replaced else [part.root for part in parts]
+    if report.has_errors():  # lowering would report the texts of references as values of a wrong type
+        return _failed(report, text)
     document = Document(report)
-    defaults, lowered = document.lower(root)
+    defaults, lowered = document.lower(roots)
     if report.has_errors():
-        return LoweringResult(None, None, report.sorted(), None, text)
+        return _failed(report, text)
+    variables.report_unused()
     lowered.sort(key=lambda pair: construct.evaluation_key(pair[0]))
     rules = [rule for rule, _ in lowered]
     memory = used(rules, document.definitions)
     if len(memory) > MAX_DEFINITIONS:
         report.add("E1010", root, count=len(memory), limit=MAX_DEFINITIONS)
-        return LoweringResult(None, None, report.sorted(), None, text)
+        return _failed(report, text)
     policy = construct.policy(rules, defaults=defaults, memory=memory)
-    source_map = SourceMap((report.file,), tuple(place for _, place in lowered), tuple(document.defaults_places))
-    return LoweringResult(
-        policy, source_map, report.sorted(), _data_of(root, text, report.file), text, document.sources
-    )
+    files = dict.fromkeys((*report.files, *(part.file for part in parts)))
+    source_map = SourceMap(tuple(files), tuple(place for _, place in lowered), tuple(document.defaults_places))
+    data = _data_of(root, text, report.file) if root is parts[0].root and not replaced else _joined_data(roots)
+    return LoweringResult(policy, source_map, report.sorted(), data, text, document.sources, report.texts)
+
+
+def _failed(report: DiagnosticCollector, text: str | None) -> LoweringResult:
+    return LoweringResult(None, None, report.sorted(), None, text, texts=report.texts)
 
 
 # Any: plain data. A text is read again when its data are wanted: nodes would be a hundred times as large to keep.
@@ -69,3 +85,20 @@ def _data_of(root: Node, text: str | None, source_path: str) -> Callable[[], Any
             return None if again is None else plain_data(again)
 
     return read_again
+
+
+def _joined_data(roots: list[Node]) -> Callable[[], Any] | None:
+    """Return the data of the documents as those of one; None with prefixes, which lynx-agent's names do not have."""
+    if any(qualified("", root) for root in roots):
+        return None
+    joined: dict[str, Any] = {}
+    for root in roots:
+        data = plain_data(root)
+        for key, item in data.items() if isinstance(data, dict) else ():
+            known = joined.get(key)
+            if isinstance(known, list) and isinstance(item, list):
+                joined[key] = [*known, *item]
+            else:
+                joined[key] = {**known, **item} if isinstance(known, dict) and isinstance(item, dict) else item
+    joined.pop("include", None)
+    return lambda: joined

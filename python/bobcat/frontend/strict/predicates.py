@@ -10,6 +10,7 @@ from yaml.nodes import Node, ScalarNode
 from bobcat._core import is_printable
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown
+from bobcat.frontend.strict.marks import file_of, resolved, unqualified
 from bobcat.frontend.strict.sizes import MAX_EXPR_DEPTH, Sized
 from bobcat.frontend.strict.vocabulary import CONNECTIVES
 from bobcat.frontend.suggest import MAX_COMPARISONS, Names
@@ -52,7 +53,7 @@ class Predicates:
     def define(self, found: Entries) -> None:
         """Register the predicates and check every body, used or not."""
         for name, (key_node, body) in found.items():
-            problem = _name_problem(name)
+            problem = _name_problem(unqualified(name, key_node))
             if problem:
                 self._report.add("E0503", key_node, name=shown(name), problem=problem)
                 continue
@@ -63,7 +64,7 @@ class Predicates:
             self._lowered(predicate)
 
     def report_unused(self) -> None:
-        """Record predicates that no rule reaches."""
+        """Record predicates of the policy's own file that no rule reaches."""
         reached: set[str] = set()
         waiting = list(self._used)
         while waiting:
@@ -72,11 +73,12 @@ class Predicates:
                 reached.add(name)
                 waiting.extend(self._found[name].uses)
         for name, predicate in self._found.items():
-            if name not in reached:
+            if name not in reached and file_of(predicate.key) is None:
                 self._report.observe("unused-predicate", predicate.key, name=name)
 
     def use(self, node: Node, name: str) -> Sized | None:
         """Return the match of a name; `node` is the place of the use."""
+        name = resolved(name, node, self._found)
         predicate = self._found.get(name)
         if predicate is None:
             self._report.add("E0501", node, name=shown(name), help=self._suggestion(name))

@@ -13,12 +13,15 @@ from yaml.nodes import MappingNode, Node
 from bobcat._core import facet_operand, parse_facet
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import check_keys, mapping, string
+from bobcat.frontend.strict.marks import resolved, unqualified
 from bobcat.frontend.suggest import closest, listed, synonyms
 from bobcat.frontend.yaml.nodes import entries
 
 KINDS = {"path": "root", "http": "base"}
 """The key that each kind of resource needs."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+QUALIFIED = re.compile(rf"(?:{NAME.pattern}[.])?{NAME.pattern}")
+"""A name, after the prefix of an included file."""
 _SITE = re.compile(r"(?P<scheme>[^:/?#]*)://(?P<any>\*\.)?(?P<host>[^/?#]*)(?P<path>/[^?#]*)?")
 _SYNONYMS = synonyms({"path": "dir directory file files fs folder", "http": "url https site web api"})
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -63,12 +66,13 @@ class Resources:
         )
         for name, (key_node, item) in entries(fields, self._report).items() if fields is not None else ():
             self._found[name] = self._resource(item)
-            if not NAME.fullmatch(name):
+            if not NAME.fullmatch(unqualified(name, key_node)):
                 problem = "a name has letters, digits, `_` and `-`, and begins with a letter"
                 self._report.add("E0216", key_node, key="name", value=shown(name), problem=problem)
 
     def named(self, name: str, node: Node, kind: type[Resource]) -> Resource | None:
         """Return the resource of a name and kind; `node` is the place of the name."""
+        name = resolved(name, node, self._found)
         if name not in self._found:
             near = closest(name, self._found)
             known = f"the resources are {listed(self._found)}" if self._found else "define it under `resources`"
@@ -91,7 +95,7 @@ class Resources:
 
     def directory_operand(self, text: str, node: Node) -> str | None:
         """Return the directory of an operand of `within`: that of the resource if the text is the name of one."""
-        if text not in self._found:
+        if resolved(text, node, self._found) not in self._found:
             return text
         found = self.named(text, node, Directory)
         return found.root if isinstance(found, Directory) else None

@@ -11,6 +11,7 @@ from bobcat.bundle.source_map import RuleSource
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import check_keys, number, string, wrong_type
+from bobcat.frontend.strict.marks import qualified
 from bobcat.frontend.strict.matches import MatchLowering
 from bobcat.frontend.strict.operand_help import as_item
 from bobcat.frontend.strict.operands import node_cost
@@ -70,8 +71,8 @@ class Rules:
         self._transforms = Transforms(report)
         self._ids: dict[str, Node] = {}
 
-    def rule(self, node: Node, index: int) -> tuple[IrRule, RuleSource] | None:
-        """Lower the rule at `index` of the file; None after an error has been reported."""
+    def rule(self, node: Node, index: int, order: int) -> tuple[IrRule, RuleSource] | None:
+        """Lower the rule at `index` of the policy, `order` in its file; None after an error has been reported."""
         if not isinstance(node, MappingNode):
             wrong_type(node, f"rules[{index}]", "a mapping", self._report)
             return None
@@ -114,7 +115,8 @@ class Rules:
         )
         place = self._matches.position(node, node)
         leaves = self._matches.leaf_places(match, place)
-        return rule, RuleSource(0, *place, description, index, leaves)
+        file = self._report.file_number(node)
+        return rule, RuleSource(file, *place, description, order, leaves, (), self._matches.leaf_files(match, file))
 
     def _undo(self, fields: Entries) -> Node | None:
         """Return the test that a tool can be undone, if the rule requires it."""
@@ -155,6 +157,7 @@ class Rules:
         id = string(place, "id", self._report) if "id" in fields else f"rule_{index}"
         if id is None:
             return None
+        id = qualified(id, node) if id else id
         problem = _id_problem(id)
         if problem:
             self._report.add("E0211", place, id=shown(id), problem=problem)

@@ -19,6 +19,7 @@ from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import mapping, string, wrong_type
 from bobcat.frontend.strict.key_syntax import segment_text
 from bobcat.frontend.strict.keys import Key
+from bobcat.frontend.strict.marks import file_of, resolved, unqualified
 from bobcat.frontend.strict.memory import Lowering, field_steps
 from bobcat.frontend.strict.operand_help import as_item
 from bobcat.frontend.strict.scopes import Scope
@@ -92,7 +93,7 @@ class Sources:
         help = "write `sources: {directory: {tool: search_contacts, fields: [email]}}`"
         fields = mapping(node, "sources", self._report, help=help)
         for name, (key_node, body) in entries(fields, self._report).items() if fields is not None else ():
-            problem = _name_problem(name)
+            problem = _name_problem(unqualified(name, key_node))
             if problem:
                 self._report.add("E1002", key_node, name=shown(name), problem=problem)
                 continue
@@ -106,7 +107,7 @@ class Sources:
             self._name(name)
 
     def report_unused(self) -> None:
-        """Record sources that no condition uses, directly or through another source."""
+        """Record sources of the policy's own file that no condition uses, directly or through another source."""
         reached: set[str] = set()
         waiting = list(self._used)
         while waiting:
@@ -115,7 +116,7 @@ class Sources:
                 reached.add(name)
                 waiting.extend(self._found[name].asks)
         for name, source in self._found.items():
-            if name not in reached:
+            if name not in reached and file_of(source.key) is None:
                 self._report.observe("unused-source", source.key, name=name)
 
     def operand(self, node: Node, key: Key) -> Const:
@@ -146,6 +147,7 @@ class Sources:
                     help = "`from` takes names of sources; to compare with another path, write `occurs_in` or `in`"
                 wrong_type(item, where, "names of sources", self._report, kind=kind, help=help)
                 return None
+            name = resolved(name, item, self._found)
             if name != TASK and name not in self._found:
                 self._report.add("E1001", item, name=shown(name), help=self._suggestion(name, entry))
                 return None

@@ -44,15 +44,16 @@ def _policy(policy: PolicyCoverage, level: int) -> Iterator[str]:
         f"policy <code>{text(policy.id)}</code></p>"
     )
     columns = (("rule", ""), *((outcome, "n") for outcome in OUTCOMES), ("missing", ""))
-    yield table(columns, (row for rule in policy.rules for row in _rows(rule)), label="Coverage by rule and clause")
+    yield table(columns, (row for rule in policy.rules for row in _rows(rule, policy.file)), label="Coverage by rule and clause")
     for file, source in sorted(policy.sources.items()):
         yield _source(file, source, policy.rules, level + 1)
 
 
-def _rows(rule: RuleCoverage) -> Iterator[str]:
+def _rows(rule: RuleCoverage, own: str) -> Iterator[str]:
     style = _style(rule)
     verdict = text(rule.verdict or rule.kind)
-    place = "" if rule.span is None or not rule.span.line else f" <span class=quiet>line {rule.span.line}</span>"
+    file = "" if rule.span is None or rule.span.file == own else f"{text(rule.span.file)}, "
+    place = "" if rule.span is None or not rule.span.line else f" <span class=quiet>{file}line {rule.span.line}</span>"
     counts = "".join(f'<td class="n">{rule.outcomes[outcome]:,}</td>' for outcome in OUTCOMES)
     gap = "" if rule.fired else "never fired"
     yield (

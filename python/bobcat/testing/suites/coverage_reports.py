@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
@@ -26,7 +27,7 @@ def coverage_text(policies: Sequence[PolicyCoverage]) -> str:
 
 
 def _table(policy: PolicyCoverage) -> str:
-    rows = [HEAD, *(_row(rule) for rule in policy.rules), _total(policy)]
+    rows = [HEAD, *(_row(rule, _elsewhere(rule.span, policy)) for rule in policy.rules), _total(policy)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD) - 1)]
     lines = [f"coverage of {safe_text(policy.file)}, {policy.decisions:,} decision{'s' * (policy.decisions != 1)}", ""]
     for number, row in enumerate(rows):
@@ -40,11 +41,19 @@ def _table(policy: PolicyCoverage) -> str:
     return "\n".join(lines)
 
 
-def _row(rule: RuleCoverage) -> tuple[str, ...]:
+def _elsewhere(span: Span | None, policy: PolicyCoverage) -> str:
+    """Return the start of places in an included file; empty in a policy of one file, and in a bundle of one."""
+    files = {rule.span.file for rule in policy.rules if rule.span is not None and rule.span.line}
+    several = len(files) > 1 or policy.file.endswith((".yaml", ".yml", ".json"))
+    return "" if span is None or not several or span.file == policy.file else f"{safe_text(span.file)}:"
+
+
+def _row(rule: RuleCoverage, file: str) -> tuple[str, ...]:
     counts = (_seen(rule.clauses, outcome) for outcome in OUTCOMES)
-    line = str(rule.span.line) if rule.span is not None and rule.span.line else ""
+    line = f"{file}{rule.span.line}" if rule.span is not None and rule.span.line else ""
     cover = _percent(percent(rule.covered, rule.total))
-    return (safe_name(rule.id), rule.verdict or rule.kind, line, f"{rule.fired:,}", *counts, cover, missing(rule))
+    gaps = missing(rule, file)
+    return (safe_name(rule.id), rule.verdict or rule.kind, line, f"{rule.fired:,}", *counts, cover, gaps)
 
 
 def _seen(clauses: Sequence[ClauseCoverage], outcome: str) -> str:
@@ -55,7 +64,10 @@ def _total(policy: PolicyCoverage) -> tuple[str, ...]:
     clauses = [clause for rule in policy.rules for clause in rule.clauses]
     fired = f"{sum(rule.fired > 0 for rule in policy.rules)}/{len(policy.rules)}"
     counts = (_seen(clauses, outcome) for outcome in OUTCOMES)
-    lines = never_fired(policy.rules)
+    by_file: dict[str, list[RuleCoverage]] = defaultdict(list)
+    for rule in policy.rules:
+        by_file[_elsewhere(rule.span, policy)].append(rule)
+    lines = ", ".join(f"{file}{never_fired(rules)}" for file, rules in by_file.items() if never_fired(rules))
     return ("total", "", "", fired, *counts, _percent(percent(policy.covered, policy.total)), lines)
 
 
@@ -63,19 +75,24 @@ def _percent(value: float) -> str:
     return f"{value:.0f}%" if value == int(value) else f"{value:.1f}%"
 
 
-def missing(rule: RuleCoverage) -> str:
+def missing(rule: RuleCoverage, file: str = "") -> str:
     """Return the lines of a rule that never fired, or the places of its clauses with the outcomes they never had."""
     if not rule.fired and rule.span is not None and rule.span.line:
-        return line_ranges(_lines(rule.span))
+        return f"{file}{line_ranges(_lines(rule.span))}"
     if not rule.fired and rule.span is None:
         return "never fired"
     return ", ".join(
-        f"{_place(clause.span)}{' and '.join(clause.missing)}" for clause in rule.clauses if clause.missing
+        f"{_place(clause.span, rule.span, file)}{' and '.join(clause.missing)}"
+        for clause in rule.clauses
+        if clause.missing
     )
 
 
-def _place(span: Span | None) -> str:
-    return "" if span is None or not span.line else f"{span.line}:{span.column} "
+def _place(span: Span | None, rule: Span | None, file: str) -> str:
+    if span is None or not span.line:
+        return ""
+    file = file if rule is None or rule.file == span.file else f"{safe_text(span.file)}:"
+    return f"{file}{span.line}:{span.column} "
 
 
 def never_fired(rules: Iterable[RuleCoverage]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bobcat.diagnostics.model import Diagnostic
+from bobcat.frontend.strict.includes import included_files
 from bobcat.frontend.yaml.encoding import decode
 from bobcat.testing.suites.document import read_suite
 from bobcat.testing.suites.model import SUFFIXES, Case, Suite
@@ -84,14 +85,14 @@ def suite_files(paths: Sequence[str]) -> Iterator[str]:
 
 
 def watched_files(paths: Sequence[str], policy: str | None = None) -> set[str]:
-    """Return the suites of some paths with the files of their policies and tools; nothing is loaded."""
-    found: set[str] = {policy} if policy is not None else set()
+    """Return the suites of some paths with the files of their policies and tools; nothing is compiled."""
+    found: set[str] = {policy, *included_files(policy)} if policy is not None else set()
     for file in suite_files(paths):
         found.add(file)
         text, bad = decode(Path(file).read_bytes(), file)
         suite = None if bad is not None else read_suite(text, file).suite
         if suite is not None:
-            found.update((policy_path(suite), *tools_files(suite)))
+            found.update((policy_path(suite), *included_files(policy_path(suite)), *tools_files(suite)))
     return found
 
 

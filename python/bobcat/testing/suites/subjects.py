@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from bobcat.bundle import Policy, is_bundle, load_bundle
-from bobcat.compiler import compile_policy
+from bobcat.compiler import compile_policy, compile_with
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.errors import ArgumentError, BundleError, PolicyCompileError, UserCodeError
+from bobcat.frontend.files import Inputs, PolicyFiles
 from bobcat.frontend.suggest import closest
 from bobcat.frontend.yaml.encoding import decode
 from bobcat.ir.schema import Profile
@@ -167,7 +168,7 @@ def load_policy(path: str, profile: Profile | None, texts: dict[str, str]) -> Po
 
 def _compiled(text: str, path: str, profile: Profile) -> Policy:
     if not path.endswith(MODULE):
-        return compile_policy(text, path, profile=profile)
+        return compile_with(text, path, Inputs(PolicyFiles(path)), profile=profile)
     from bobcat.build.rule_module import is_policy, load_rules
 
     rules = load_rules(text, path).rules
