@@ -277,13 +277,13 @@ def test_a_missing_file_is_suggested(write: Write) -> None:
 @pytest.mark.parametrize(
     "include", ["a.yaml", "{a: b}", "[[a.yaml]]", "[{prefix: a}]", "[{file: a.yaml, as: b}]", "[5]", "~"]
 )
-def test_what_is_no_list_of_files_is_an_error(write: Write, include: str) -> None:
+def test_include_takes_a_list_of_files(write: Write, include: str) -> None:
     write(main=f"include: {include}\n", a=RULE.format("a"))
     assert {code for code, _ in errors()} <= {"E0204", "E0202", "E0203"}
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "- a\n", "text\n", "a: !!x 1\n"])
-def test_what_is_no_policy_cannot_be_included(write: Write, text: str) -> None:
+def test_an_included_file_is_a_policy(write: Write, text: str) -> None:
     write(main="include: [a.yaml]\n", a=text)
     ((code, place),) = errors()
     assert code in ("E0201", "E0105")

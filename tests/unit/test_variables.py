@@ -124,7 +124,7 @@ rules:
         ("5", "1", ["E0204"]),
     ],
 )
-def test_what_is_no_variable_or_no_reference_is_an_error(vars: str, operand: str, codes: list[str]) -> None:
+def test_bad_variables_and_references_are_errors(vars: str, operand: str, codes: list[str]) -> None:
     assert refusal(f"vars: {vars}\n" + RULE % ("eq", f'"{operand}"', "")) == codes
 
 

@@ -89,7 +89,7 @@ class Variables:
 
     def _define(self, name: str, key: ScalarNode, node: Node) -> None:
         if not NAME.fullmatch(name):
-            problem = "is no name: it has letters, digits and `_`, and begins with a letter"
+            problem = "is not a name: names have letters, digits and `_`, and begin with a letter"
             self._report.add("E1212", key, name=shown(name), problem=problem)
             return
         name = qualified(name, key)
@@ -135,7 +135,7 @@ class Variables:
             variable.value = made
 
     def _given(self, given: Any, variable: _Variable) -> Node | str:  # Any: a caller's value
-        """Return a value as a node, or the reason that it is none."""
+        """Return a value as a node, or the problem with it."""
         own = DiagnosticCollector(self._report.file)
         if not isinstance(given, VariableText):
             try:
