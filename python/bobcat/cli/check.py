@@ -64,7 +64,8 @@ def check(
     texts: dict[str, str] = {}
     for path in paths:
         sources[path], findings = findings_of(path, profile, tools, texts=texts)
-        found.extend(item for item in findings if item not in found)
+        found.extend(findings)
+    found = list(dict.fromkeys(found))  # those of a file that several policies include
     match output_format:
         case "json":
             echo_json(render_json(found))

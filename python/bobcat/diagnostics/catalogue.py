@@ -10,6 +10,7 @@ reused. `docs/reference/diagnostics.md` (E) and `docs/reference/lints.md` (W, N)
     E04  operands                      E08  host rules             E09  errors of the `lynx` profile
     E10  what a run remembers                                      W022 displayed texts
     E11  suites of policy tests
+    E12  several files, variables
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def _policy(policy: PolicyCoverage, level: int) -> Iterator[str]:
         f"policy <code>{text(policy.id)}</code></p>"
     )
     columns = (("rule", ""), *((outcome, "n") for outcome in OUTCOMES), ("missing", ""))
-    yield table(columns, (row for rule in policy.rules for row in _rows(rule, policy.file)), label="Coverage by rule and clause")
+    yield table(
+        columns, (row for rule in policy.rules for row in _rows(rule, policy.file)), label="Coverage by rule and clause"
+    )
     for file, source in sorted(policy.sources.items()):
         yield _source(file, source, policy.rules, level + 1)
 
