@@ -7,7 +7,7 @@ EXTRA_FIELDS = {
     "ToolCall": ["text", "problem", "provider_data"],
     "ApprovalDecision": ["args"],
     "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain", "definition", "asked", "notes"],
-    "Decision": ["approvals_needed"],
+    "Decision": ["approvals_needed", "obligations"],
     "ExecutionContext": ["task"],
     "GraphSpec": ["diagnostics"],
     "GraphResult": ["outcome"],

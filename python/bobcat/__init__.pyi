@@ -238,6 +238,7 @@ from bobcat.model.decision import (
 from bobcat.model.decision import (
     ExecutionContext as ExecutionContext,
 )
+from bobcat.model.decision import Obligation as Obligation
 from bobcat.model.decision import (
     Principal as Principal,
 )
@@ -359,6 +360,8 @@ from bobcat.runtime.mediator import (
 from bobcat.runtime.mediator import (
     mediate as mediate,
 )
+from bobcat.runtime.obligations import ObligationCall as ObligationCall
+from bobcat.runtime.obligations import ObligationHandler as ObligationHandler
 from bobcat.runtime.options import Durable as Durable
 from bobcat.sinks import (
     Sink as Sink,

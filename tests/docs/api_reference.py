@@ -28,6 +28,7 @@ GROUPS = {
     "AgentAction ToolCall FinalAnswer Message Usage ActionResult mediate",
     "Deltas": "StreamingAgent TextDelta ThinkingDelta CallDelta ReplyEnd DeltasLost Delta DeltaEvent",
     "Guard": "Guard Outcome",
+    "Obligations": "Obligation ObligationCall ObligationHandler",
     "Undo": "Undo UndoEntry Recovered",
     "Ledger": "Ledger Cap Price Prices LedgerAccount Reservation Balance Spending",
     "Threads": "Thread Threads ThreadInfo PurgeReport ThreadEvent TurnStarted ThreadText ThreadThinking ReplyDiscarded "
@@ -64,6 +65,7 @@ _NOTES = {
     "RunOutcome": f"Outcome of a run, as text: {', '.join(get_args(bobcat.RunOutcome))}.",
     "RunErrorCode": f"Cause of a run's end, as text: {', '.join(get_args(bobcat.RunErrorCode))}.",
     "PolicyBundle": "Older name of `Policy`.",
+    "ObligationHandler": "A function that performs an obligation: it gets the `Obligation` and an `ObligationCall`.",
     "Cancelled": "Older name of `CancelSignal`, and lynx-agent's.",
 }
 

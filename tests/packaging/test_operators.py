@@ -49,6 +49,7 @@ NAMED: dict[str, str] = {
     "python/bobcat/frontend/strict/key_syntax.py": "in",  # an example in a message
     "python/bobcat/frontend/strict/keys.py": "eq",  # a key without an operator
     "python/bobcat/frontend/strict/memory.py": "eq",  # conditions that are true
+    "python/bobcat/frontend/guard_rules.py": "exists le matches",  # the tests of guards
     "python/bobcat/frontend/strict/operands.py": "contains contains_any in",  # what to write in place of a list
     "python/bobcat/frontend/strict/references.py": "any eq",  # a class of values, and a mapping that is no reference
     "python/bobcat/frontend/strict/rules.py": "matches",  # a misspelt `match`

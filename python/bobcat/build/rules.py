@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bobcat.build.conditions import Condition, flattened
 from bobcat.build.paths import Edit
@@ -52,6 +52,10 @@ class Rule:
         return built(self.decision, self.conditions, self.options, self.place, index, positions, names)
 
 
+Obligations: TypeAlias = Iterable[Mapping[str, Any]]
+"""The obligations of a rule, as the items of its YAML list. Any: the parameters of an obligation."""
+
+
 class When:
     """A conjunction of conditions, with one method per verdict that creates a rule."""
 
@@ -68,17 +72,62 @@ class When:
         priority: int = 0,
         description: str = "",
         undo: str | None = None,
+        obligations: Obligations = (),
+        mode: str | None = None,
     ) -> Rule:
         """Run the call as proposed; with `undo="required"`, only by a tool that can be undone."""
-        return self._rule("allow", reason=reason, id=id, priority=priority, description=description, undo=undo)
+        return self._rule(
+            "allow",
+            reason=reason,
+            id=id,
+            priority=priority,
+            description=description,
+            undo=undo,
+            obligations=list(obligations),
+            mode=mode,
+        )
 
-    def deny(self, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = "") -> Rule:
+    def deny(
+        self,
+        reason: str = "",
+        *,
+        id: str | None = None,
+        priority: int = 0,
+        description: str = "",
+        obligations: Obligations = (),
+        mode: str | None = None,
+    ) -> Rule:
         """Deny the call; `reason` is shown to the model."""
-        return self._rule("deny", reason=reason, id=id, priority=priority, description=description)
+        return self._rule(
+            "deny",
+            reason=reason,
+            id=id,
+            priority=priority,
+            description=description,
+            obligations=list(obligations),
+            mode=mode,
+        )
 
-    def dry_run(self, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = "") -> Rule:
+    def dry_run(
+        self,
+        reason: str = "",
+        *,
+        id: str | None = None,
+        priority: int = 0,
+        description: str = "",
+        obligations: Obligations = (),
+        mode: str | None = None,
+    ) -> Rule:
         """Run the tool's shadow instead of the tool."""
-        return self._rule("dry_run", reason=reason, id=id, priority=priority, description=description)
+        return self._rule(
+            "dry_run",
+            reason=reason,
+            id=id,
+            priority=priority,
+            description=description,
+            obligations=list(obligations),
+            mode=mode,
+        )
 
     def approve_required(
         self,
@@ -91,6 +140,8 @@ class When:
         priority: int = 0,
         description: str = "",
         undo: str | None = None,
+        obligations: Obligations = (),
+        mode: str | None = None,
     ) -> Rule:
         """Ask one of `approvers` first (anyone if it is empty), and wait at most `timeout_seconds`."""
         people = [approvers] if isinstance(approvers, str) else list(approvers)
@@ -104,15 +155,34 @@ class When:
             priority=priority,
             description=description,
             undo=undo,
+            obligations=list(obligations),
+            mode=mode,
         )
 
     def transform(
-        self, edit: Edit, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = ""
+        self,
+        edit: Edit,
+        reason: str = "",
+        *,
+        id: str | None = None,
+        priority: int = 0,
+        description: str = "",
+        obligations: Obligations = (),
+        mode: str | None = None,
     ) -> Rule:
         """Run the call with other arguments: `args.query.append(" LIMIT 100")`, `args.force.set(False)`."""
         if not isinstance(edit, Edit):
             raise TypeError("`transform` takes an edit: `.set(...)`, `.append(...)` or `.delete()` of an argument")
-        return self._rule("transform", transform=edit, reason=reason, id=id, priority=priority, description=description)
+        return self._rule(
+            "transform",
+            transform=edit,
+            reason=reason,
+            id=id,
+            priority=priority,
+            description=description,
+            obligations=list(obligations),
+            mode=mode,
+        )
 
     # Any: see `Rule.options`.
     def _rule(self, decision: str, **options: Any) -> Rule:
@@ -123,7 +193,7 @@ class When:
         return f"when({', '.join(map(repr, self._conditions))})" if self._conditions else "always"
 
 
-_DEFAULTS: dict[str, Any] = {"reason": "", "description": "", "priority": 0, "approvers": []}
+_DEFAULTS: dict[str, Any] = {"reason": "", "description": "", "priority": 0, "approvers": [], "obligations": []}
 
 
 def _is_default(name: str, value: Any) -> bool:  # Any: see `Rule.options`

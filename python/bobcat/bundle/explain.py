@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UnsetType
+
 from bobcat import _core
 from bobcat.bundle.explain_function import explain_function
 from bobcat.bundle.explanation import (
@@ -37,13 +39,20 @@ def explain(
     """
     given = (context,) if state is None else (context, state)
     decision, traces = _core.explain(bundle, request, *given)
-    rules = tuple(_rule(bundle, trace) for trace in traces)
+    monitored = bundle.monitored
+    others = traces if monitored is None else _core.explain(monitored, request, *given)[1]
+    rules = tuple(_rule(bundle, *pair) for pair in zip(traces, others, strict=True))
     return Explanation(decision, rules, bundle.id)
 
 
-def _rule(bundle: Policy, trace: Any) -> RuleExplanation:  # Any: nested tuples, see _core.pyi
-    index, outcome, error, tree, done = trace
-    rule = bundle.ir.rules[index]
+# Any: nested tuples, see _core.pyi.
+def _rule(bundle: Policy, trace: Any, other: Any) -> RuleExplanation:
+    """Explain one rule; a monitored one by its trace in the policy with such rules in force."""
+    rule = bundle.ir.rules[trace[0]]
+    monitored = isinstance(rule, IrRule) and not isinstance(rule.mode, UnsetType)
+    index, outcome, error, tree, done = other if monitored else trace
+    if monitored:
+        outcome = "monitored"
     source_map = bundle.source_map
     span = source_map.rule_span(index) if source_map is not None else None
     verdict: str | None = None

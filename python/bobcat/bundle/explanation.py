@@ -13,12 +13,14 @@ from msgspec import to_builtins
 from bobcat.diagnostics.model import Span
 from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, IrRule
 from bobcat.language.operators import SIGNS
+from bobcat.model.decision import obligations_of
+from bobcat.model.request_json import obligation_json
 from bobcat.text.display import safe_text
 
 if TYPE_CHECKING:
     from bobcat.model.decision import Decision
 
-Outcome: TypeAlias = Literal["true", "false", "absent", "error", "not_reached"]
+Outcome: TypeAlias = Literal["true", "false", "absent", "error", "not_reached", "monitored"]
 RuleKind: TypeAlias = Literal["declarative", "function", "host"]
 """A rule of the policy language, a Python function compiled into the bundle, or a host callable."""
 KINDS: dict[type[AnyRule], RuleKind] = {IrRule: "declarative", FunctionRule: "function", HostRule: "host"}
@@ -104,8 +106,9 @@ class FunctionExplanation:
 class RuleExplanation:
     """The outcome of one rule.
 
-    Only a `declarative` rule has a verdict of its own, and a `clause`; only a `function` has a `function`. A rule that
-    was not reached has neither `clause` nor `function`.
+    The outcome of a rule that is only compared is `monitored`; its clauses have theirs. Only a `declarative` rule has a
+    verdict of its own, and a `clause`; only a `function` has a `function`. A rule that was not reached has neither
+    `clause` nor `function`.
     """
 
     id: str
@@ -152,6 +155,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:  # Any: JSON data
         "approvals_needed": decision.approvals_needed,
         "timeout_seconds": decision.timeout_seconds,
         "transform_args": decision.transform_args,
+        **({"obligations": list(map(obligation_json, obligations_of(decision)))} if decision.obligations else {}),
     }
 
 

@@ -51,7 +51,7 @@ class PolicyDefaults(msgspec.Struct, frozen=True):
 
 class RuleView(msgspec.Struct, frozen=True):
     """One declarative rule, for users and tools. `order` is its position in its file, `digest` 64 hexadecimal
-    digits.
+    digits. A `monitored` rule takes no part in decisions.
     """
 
     id: str
@@ -62,6 +62,7 @@ class RuleView(msgspec.Struct, frozen=True):
     source_location: str
     span: Span | None
     digest: str
+    monitored: bool = False
 
 
 class LynxId(Protocol):
@@ -264,6 +265,28 @@ class Policy(_core.Program):
         """Return the policy's IR, decoded on first use."""
         return self._cached("ir", self._decode_ir)
 
+    @property
+    def monitored(self) -> Policy | None:
+        """Return the policy with its monitored rules in force; None for a policy without any."""
+        return self._cached("monitored", self._with_monitored)
+
+    def _with_monitored(self) -> Policy | None:
+        if b'"mode":"monitor"' not in self._parts.ir:  # PERF: most policies; the IR stays encoded
+            return None
+        rules = tuple(
+            msgspec.structs.replace(rule, mode=msgspec.UNSET) if isinstance(rule, IrRule) else rule
+            for rule in self.ir.rules
+        )
+        if rules == self.ir.rules:
+            return None
+        parts = self._parts
+        return Policy.from_policy(
+            msgspec.structs.replace(self.ir, rules=rules),
+            host_rules=parts.host_rules,
+            source_map=self.source_map,
+            sources=self.sources,
+        )
+
     def _decode_ir(self) -> IrPolicy:
         try:
             policy = msgspec.json.decode(self._parts.ir, type=IrPolicy)
@@ -366,6 +389,7 @@ class Policy(_core.Program):
             source_location=f"{name}:{place.replace('rules', 'rule', 1)}",
             span=source_map.rule_span(index) if source_map is not None else None,
             digest=self.rule_digests[index],
+            monitored=not isinstance(rule.mode, msgspec.UnsetType),
         )
 
     def __eq__(self, other: object) -> bool:

@@ -16,7 +16,8 @@ from bobcat.cli.output import (
     wants_colour,
     write_json,
 )
-from bobcat.text.display import safe_json_line, safe_names, safe_text
+from bobcat.model.decision import Obligation
+from bobcat.text.display import safe_json_line, safe_name, safe_names, safe_text
 
 
 @policy_command(
@@ -50,7 +51,12 @@ def eval_(source: PolicySource, *, call: CallOptions, exit_code: bool, output_fo
             ("approvers", safe_names(decision.approvers)),
             ("needed", None if decision.approvals_needed == 1 else str(decision.approvals_needed)),
             ("timeout", None if decision.timeout_seconds is None else f"{decision.timeout_seconds} s"),
+            ("obligations", ", ".join(map(_obligation, decision.obligations)) or None),
             ("arguments", None if transformed is None else safe_json_line(json_text(transformed))),
         ]
         show_rows([(f"  {name}", text) for name, text in rows], width=12)
     return NOT_ALLOWED if exit_code and decision.verdict not in ("allow", "transform") else 0
+
+
+def _obligation(obligation: Obligation) -> str:
+    return f"{safe_name(obligation.name)} ({obligation.phase})"

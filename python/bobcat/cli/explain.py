@@ -147,7 +147,7 @@ def _rule_line(rule: RuleExplanation) -> Text:
     fired = rule.outcome == "true"
     line = Text(safe_name(rule.id), style="bold" if fired or rule.outcome == "error" else "dim")
     line.append(f" ({rule.verdict or KIND_WORDS[rule.kind]})", style="dim not bold")
-    words = {"true": "fires", "false": "does not fire", "absent": "does not fire: absent"}
+    words = {"monitored": "is monitored", "true": "fires", "false": "does not fire", "absent": "does not fire: absent"}
     status = words.get(rule.outcome, f"error: {safe_text(rule.error)}")
     line.append(f"  {status}", style=f"not bold {OUTCOME_COLOURS[rule.outcome]}")
     line.append(_place(rule.span), style="dim not bold")

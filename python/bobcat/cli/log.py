@@ -31,6 +31,7 @@ KINDS = (
     "run.failed", "run.cancelled", "run.superseded", "step.proposed", "step.replayed", "step.usage",
     "step.compressed", "step.compress_failed", "policy.evaluated", "policy.reevaluated", "policy.diverged",
     "action.started", "action.dry_run", "action.completed", "action.dry_run_completed", "action.denied",
+    "obligation.performed", "obligation.failed",
     "action.failed", "action.result", "action.uncertain", "action.reconciled", "approval.requested",
     "approval.granted", "approval.denied", "audit.gap", "graph.started", "graph.handoff", "graph.finished",
     "graph.failed", "graph.cancelled", "graph.suspended", "graph.superseded", "graph.exhausted", "model.delta",

@@ -82,6 +82,7 @@ _ROWS: tuple[tuple[str, ...], ...] = (
     ("E0216", "bad-resource", "`{value}` cannot be the {key} of a resource: {problem}"),
     ("E0217", "bad-resource-pattern", "`{pattern}` is not a pattern of {what}: {problem}"),
     ("E0218", "resource-kind", "`{name}` is a resource of another kind", "name one of the kind `{kind}`"),
+    ("E0219", "bad-obligation", "`{name}` cannot stand in `obligations`: {problem}"),
     # Paths, keys and connectives.
     ("E0301", "unknown-path", "unknown path root `{head}`",
      "a path begins with `tool`, `args`, `declared` or `context`"),

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 
 from bobcat.frontend.builder.rules import BuiltRule, with_built
 from bobcat.frontend.files import NO_INPUTS, Inputs
+from bobcat.frontend.guard_rules import with_guard_rules
 from bobcat.frontend.observation import Finding, Observation
 from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.result import LoweringResult
@@ -42,11 +43,11 @@ def lower(
 
 
 def with_python(lowered: LoweringResult, python: PythonRules) -> LoweringResult:
-    """Add Python rules to the result of `lower`, whose sources they were compiled with."""
+    """Add Python rules to the result of `lower`, whose sources they were compiled with, and the guards of rules."""
     read = {source_name(name) for name, item in python.memory.items() if isinstance(item, Source)}
     own = [item for item in lowered.findings if not _is_unused(item, read)]
     added = list(zip(python.rules, python.places, python.files, strict=True))
-    return replace(lowered, findings=(*own, *python.findings)).with_rules(added, python.memory)
+    return with_guard_rules(replace(lowered, findings=(*own, *python.findings)).with_rules(added, python.memory))
 
 
 def _is_unused(item: Finding, read: set[str]) -> bool:

@@ -43,6 +43,7 @@ from bobcat.runtime.candidate import Candidate
 from bobcat.runtime.compat import DEFAULTS
 from bobcat.runtime.extra import Extra
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS
+from bobcat.runtime.obligations import Handlers, checked_handlers
 from bobcat.runtime.options import Options, checked
 from bobcat.runtime.scopes import Scopes
 from bobcat.runtime.session_memory import SessionMemory
@@ -84,6 +85,10 @@ class Guard:
     `candidate` is a policy that decides each submission beside `policy`, without an effect: where its decision differs,
     the log has `diverged`, and the sinks get `policy.diverged`. It cannot have rules that remember.
 
+    `obligations` are the handlers of the obligations of rules, by name (`docs/reference/obligations.md`). A submission
+    whose obligation before the effect has no handler, or fails, is `denied`, with the code `obligation_unknown` or
+    `obligation_failed`.
+
     Every method that is async has a twin with `_sync` for synchronous callers, which is safe in any thread but that of
     the event loop which uses the guard. `with` and `async with` close the guard; a store that was given as an object
     stays open.
@@ -116,6 +121,7 @@ class Guard:
         session: str | None = None,
         tenant: str | None = None,
         candidate: Policy | None = None,
+        obligations: Handlers | None = None,
     ) -> None:
         if isinstance(redact, str):
             raise TypeError(f"redact must be a sequence of paths, got the string {redact!r}; write [{redact!r}]")
@@ -145,7 +151,8 @@ class Guard:
             lease_seconds=lease_seconds,
             user_task=task,
             task_is_users=False,
-            candidate=None if candidate is None else Candidate(candidate, task),
+            candidate=None if candidate is None else Candidate(candidate),
+            obligations=checked_handlers(obligations),
         )
         checked(self._options, DEFAULTS)
         for name, text in (("task", task), ("session", session), ("tenant", tenant)):

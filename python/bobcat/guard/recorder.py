@@ -9,7 +9,8 @@ from uuid import uuid4
 
 from bobcat.decision_log import DecisionLog, redact
 from bobcat.guard.outcome import Outcome
-from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.decision import ActionRequest, Decision, obligations_of
+from bobcat.model.masking import masked_body, redacted_paths, tags_of
 from bobcat.runtime.state import RunState
 from bobcat.text.json_text import format_exception, json_text
 
@@ -138,6 +139,7 @@ class Recorder:
         try:
             if self._redaction is not None:
                 body = redact(body, self._redaction.paths, self._redaction.key)
+            body = self._obliged(body)
             if self._resumes:
                 if not self._written_open(self._log, "resume", {"attempt": uuid4().hex}):
                     return COMPLETED
@@ -149,6 +151,15 @@ class Recorder:
         except Exception as error:
             return f"the decision log cannot be written: {format_exception(error)}"
         return None
+
+    def _obliged(self, body: Body) -> Body:
+        """The body as the obligations of the decision want it shown: redacted, and with their tags."""
+        known = None if self.run is None else self.run.decided
+        obligations = () if known is None else obligations_of(known[1])
+        if not obligations:
+            return body
+        shown, tags = masked_body(body, redacted_paths(obligations)), tags_of(obligations)
+        return {**shown, "tags": tags} if tags and "args" in shown else shown
 
     def _written_open(self, log: DecisionLog, kind: str, body: Body) -> bool:
         return log.append_open(self._id, kind, body, when=self._overtaken) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,13 +14,15 @@ from bobcat.guard.outcome import Outcome, Status, outcome_from_json
 from bobcat.guard.recorder import Recorder
 from bobcat.model.decision import ActionRequest, Verdict
 from bobcat.model.frozen import FrozenDict
+from bobcat.model.masking import masked_body
 from bobcat.model.run import ActionResult, FinalAnswer, Message, RunResult, ToolCall, UncertainResult
 from bobcat.runtime.audit import UNKNOWN_TOOL
-from bobcat.runtime.commands import AskApproval, Decided, Event, Execute, Interrupted
+from bobcat.runtime.commands import AskApproval, Decided, Event, Execute, Interrupted, Perform, Performed
 from bobcat.runtime.compat import DEFAULTS
 from bobcat.runtime.driver import RunDriver
 from bobcat.runtime.loop import run_with
 from bobcat.runtime.machine import Machine
+from bobcat.runtime.obligations import CODES as OBLIGATION_CODES
 from bobcat.runtime.options import Options
 from bobcat.runtime.shared_decision import decide_shared
 from bobcat.runtime.shared_memory import SharedMemory
@@ -182,6 +184,8 @@ class _Submission:
 def _status(last: StepOutcome) -> Status:
     if last.uncertain or isinstance(last.result, UncertainResult):
         return "uncertain"
+    if last.code in OBLIGATION_CODES:
+        return "denied"
     if last.code:
         return "unknown" if last.code == UNKNOWN_TOOL else "invalid"
     if last.denied:
@@ -210,6 +214,17 @@ class _OneCallDriver(RunDriver):
         self._submission.recorder.run = machine.run
         return await super()._drive(machine)
 
+    async def _deliver(self, kind: str, body: Mapping[str, object]) -> None:
+        """Send an event to the sinks. The task and the answer of a submission hold the arguments of its call."""
+        run = self._submission.run
+        paths = () if run is None else run.masked
+        if paths and "task" in body:
+            call = self._submission.call
+            body = {**body, "task": json_text([call.tool, masked_body({"args": call.args}, paths)["args"]])}
+        if paths and isinstance(answer := body.get("final_answer"), str):
+            body = {**body, "final_answer": json_text(masked_body(_parsed(answer), paths))}
+        await super()._deliver(kind, body)
+
 
 class _DecidingDriver(_OneCallDriver):
     """Stops before an approver is asked and before the tool or its shadow runs."""
@@ -225,6 +240,9 @@ class _DecidingDriver(_OneCallDriver):
 
     async def _execute(self, command: Execute) -> Event:
         return Interrupted(cancelled="decided", started=False)
+
+    async def _perform(self, command: Perform) -> Event:
+        return Interrupted(cancelled="decided", started=False) if command.gates else Performed(())
 
 
 _GROUPED = frozenset(("run.started", "model.output", "step.shared"))

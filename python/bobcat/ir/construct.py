@@ -21,9 +21,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from bobcat.ir.canonical import EncodingError, check_const, encode_each
 from bobcat.ir.schema import (
@@ -41,6 +41,7 @@ from bobcat.ir.schema import (
     IrRule,
     Leaf,
     NotExpr,
+    Obligation,
     Operator,
     Profile,
     Transform,
@@ -174,11 +175,21 @@ def rule(
     timeout_seconds: Const = None,
     transform: Transform | None = None,
     approvals_needed: int = 1,
+    obligations: Sequence[Obligation] = (),
+    monitored: bool = False,
 ) -> IrRule:
     """Return a rule of the strict profile, from a match in normal form."""
     timeout = _number_free_of_spelling(timeout_seconds)
     needed = UNSET if approvals_needed == 1 else approvals_needed
-    return IrRule(id, priority, match, verdict, reason, tuple(approvers), timeout, transform, needed)
+    duties = tuple(obligations) or UNSET
+    mode: Literal["monitor"] | UnsetType = "monitor" if monitored else UNSET
+    return IrRule(id, priority, match, verdict, reason, tuple(approvers), timeout, transform, needed, duties, mode)
+
+
+def obligation(name: str, value: Const, phase: Literal["before", "after"]) -> Obligation:
+    """Return an obligation of a rule. `value` is kept as written."""
+    check_const(value)
+    return Obligation(name, phase, value)
 
 
 def policy(

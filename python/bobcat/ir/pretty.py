@@ -32,6 +32,7 @@ from bobcat.ir.schema import (
     Measure,
     NotExpr,
     NotFormula,
+    Obligation,
     Operator,
     Previous,
     ResultEvent,
@@ -75,7 +76,8 @@ def rule_text(rule: AnyRule, names: Sequence[str] = ()) -> str:
             lines.extend(_INDENT + line for line in body_lines(body, names))
             return "\n".join(lines)
         case IrRule():
-            lines = [f"{const_text(rule.id, bare=True)}: {rule.verdict}, priority {rule.priority}"]
+            monitored = "" if isinstance(rule.mode, UnsetType) else ", monitored"
+            lines = [f"{const_text(rule.id, bare=True)}: {rule.verdict}, priority {rule.priority}{monitored}"]
             lines.extend(_details(rule))
             lines.extend(_INDENT + line for line in expr_lines(rule.match))
             return "\n".join(lines)
@@ -139,7 +141,14 @@ def _details(rule: IrRule) -> list[str]:
         details.append(f"{_INDENT}timeout {const_text(rule.timeout_seconds)} s")
     if rule.transform is not None:
         details.append(f"{_INDENT}{transform_text(rule.transform)}")
+    if not isinstance(rule.obligations, UnsetType):
+        details.extend(f"{_INDENT}obligation {obligation_text(each)}" for each in rule.obligations)
     return details
+
+
+def obligation_text(obligation: Obligation) -> str:
+    """Format an obligation in one line."""
+    return f"{obligation.name} {obligation.phase} the effect: {const_text(obligation.value)}"
 
 
 def transform_text(transform: Transform) -> str:

@@ -99,11 +99,20 @@ class Transform(IrNode, frozen=True):
     value: Const
 
 
+class Obligation(IrNode, frozen=True):
+    """An action that the caller of the decision point performs, before the effect or after its outcome."""
+
+    name: str
+    phase: Literal["before", "after"]
+    value: Const
+
+
 class IrRule(IrNode, frozen=True, tag="rule", tag_field="k"):
     """A declarative rule. In the strict profile `id` and `reason` are strings, `approvers` a list of strings and
     `timeout_seconds` null or a number >= 0; the `lynx` profile keeps every value that lynx-agent accepts.
 
-    `approvals_needed` is 2 or more, or absent: one approval is the default and does not change a digest.
+    `approvals_needed` is 2 or more, or absent: one approval is the default and does not change a digest. So are
+    `obligations`, and `mode`: a monitored rule takes no part in decisions, and is only compared.
     """
 
     id: Const
@@ -115,6 +124,8 @@ class IrRule(IrNode, frozen=True, tag="rule", tag_field="k"):
     timeout_seconds: Const
     transform: Transform | None = None
     approvals_needed: int | msgspec.UnsetType = msgspec.UNSET
+    obligations: tuple[Obligation, ...] | msgspec.UnsetType = msgspec.UNSET
+    mode: Literal["monitor"] | msgspec.UnsetType = msgspec.UNSET
 
 
 class HostRule(IrNode, frozen=True, tag="host", tag_field="k"):

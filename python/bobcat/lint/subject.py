@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from msgspec import UnsetType
+
 from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Related, Span
@@ -108,7 +110,9 @@ class LintContext:
         self.policy = policy
         self.source_map = source_map
         self.rules = tuple(
-            RuleFacts(index, rule) for index, rule in enumerate(policy.rules) if isinstance(rule, IrRule)
+            RuleFacts(index, rule)
+            for index, rule in enumerate(policy.rules)
+            if isinstance(rule, IrRule) and isinstance(rule.mode, UnsetType)
         )
         self.calls = CallFinder(policy, tools or {})
         self.most = max(1, min(MAX_RULES_COMPARED, MAX_PAIRS // max(1, len(self.rules))))

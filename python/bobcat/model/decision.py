@@ -118,6 +118,22 @@ class ActionRequest:
         refuse("request.origin_of")
 
 
+Phase: TypeAlias = Literal["before", "after"]
+"""The time of an obligation: before the effect, which depends on it, or after the outcome is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """An action that a permission depends on, or that follows a decision; see `docs/reference/obligations.md`.
+
+    `name` selects its handler, `value` holds its parameters (JSON), `phase` is its time.
+    """
+
+    name: str
+    value: Any = None
+    phase: Phase = "before"
+
+
 @fast_init
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -126,7 +142,7 @@ class Decision:
     `matched_rules` names the rules behind it, with `<rule_error:RULE:CODE>` and `<default:...>` markers.
     `transform_args` holds the effective arguments when they differ from the proposed ones. `timeout_seconds` bounds an
     approval wait; None is the default, half an hour. `approvals_needed` is the number of different approvers that must
-    grant.
+    grant. `obligations` are those of the rules behind a permission, or of the rule that denied.
     """
 
     verdict: Verdict
@@ -136,3 +152,14 @@ class Decision:
     transform_args: Mapping[str, Any] | None = None
     timeout_seconds: int | float | None = None
     approvals_needed: int = 1
+    obligations: tuple[Obligation, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the text of a dataclass; a decision without obligations has the text of earlier releases."""
+        names = [name for name in self.__slots__ if name != "obligations" or self.obligations]
+        return f"Decision({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+
+def obligations_of(decision: Decision) -> tuple[Obligation, ...]:
+    """The obligations of a decision; those of `bobcat.lynx`, which its own runs perform, are not among them."""
+    return tuple(each for each in decision.obligations if type(each) is Obligation) if decision.obligations else ()

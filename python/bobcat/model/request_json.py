@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 from bobcat import _core
 from bobcat.errors import RequestError
-from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
+from bobcat.model.decision import ActionRequest, ExecutionContext, Obligation, Principal, ToolMetadata
 from bobcat.model.defaults import CONTEXT, DECLARED
-from bobcat.model.frozen import MAX_DEPTH
+from bobcat.model.frozen import MAX_DEPTH, deep_freeze
 
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
 MAX_JSON_DEPTH = MAX_DEPTH
@@ -83,6 +83,19 @@ def context_data(context: ExecutionContext) -> dict[str, Any]:
     if (task := getattr(context, "task", None)) is not None:
         data["task"] = task
     return {**data, "principal": principal_data(context.principal), "timestamp": context.timestamp.isoformat()}
+
+
+def obligation_json(obligation: Obligation) -> dict[str, Any]:
+    """An obligation as plain JSON data."""
+    return {"name": obligation.name, "phase": obligation.phase, "value": obligation.value}
+
+
+def obligation_of(data: Mapping[str, Any]) -> Obligation:
+    """The obligation of such data. Raises `ValueError` for anything else."""
+    name, phase = data["name"], data["phase"]
+    if not isinstance(name, str) or phase not in ("before", "after"):
+        raise ValueError("an obligation has a name and a phase")
+    return Obligation(name, deep_freeze(data["value"]), phase)
 
 
 def principal_data(principal: Principal) -> dict[str, Any]:

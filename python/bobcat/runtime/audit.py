@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bobcat.journal.legacy_names import UNCERTAIN_EFFECT
-from bobcat.model.decision import ActionRequest, Decision, ExecutionContext
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, obligations_of
 from bobcat.model.frozen import FrozenDict, deep_freeze
-from bobcat.model.request_json import context_data, declared_data, principal_data
+from bobcat.model.masking import tags_of
+from bobcat.model.request_json import context_data, declared_data, obligation_json, principal_data
 from bobcat.model.run import ToolDef
 from bobcat.runtime.budget import cost_cap
 from bobcat.runtime.reply import Proposal
@@ -83,6 +84,12 @@ def evaluated_body(
         body["approvals_needed"] = decision.approvals_needed
     if code is not None:
         body["code"] = code
+    obligations = obligations_of(decision)
+    if obligations:
+        body["obligations"] = deep_freeze([obligation_json(each) for each in obligations])
+        tags = tags_of(obligations)
+        if tags:
+            body["tags"] = deep_freeze(tags)
     body["tool"] = request.tool
     if call_id:
         body["call_id"] = call_id

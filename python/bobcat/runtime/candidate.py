@@ -9,9 +9,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
+from bobcat._core import RunState
 from bobcat.bundle import Policy
 from bobcat.model.decision import ActionRequest, Decision, Verdict
 from bobcat.model.decision_change import compare, then_of_decision
@@ -32,21 +34,32 @@ _ERRORS = ("<rule_error:", "<default:evaluation_error>")
 class Candidate:
     """A policy that decides beside another one. Raises `TypeError` and `ValueError` for one that cannot."""
 
-    def __init__(self, policy: Policy, task: str | None = None) -> None:
-        check_candidate(policy)
+    def __init__(self, policy: Policy, task: str | None = None, *, beside: Policy | None = None) -> None:
+        """`beside` is the policy whose monitored rules are in force in `policy`: the two share the state of a run."""
+        if beside is None:
+            check_candidate(policy)
         self.policy = policy
+        self._shares_state = beside is not None and policy.remembers
         self._task = task if reads_task(policy) else None
         self._threaded = bool(policy.manifest.host_rules)
         self._late: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def divergence(self, request: ActionRequest, decision: Decision, bind: Bind | None = None) -> dict[str, Any] | None:
+    def with_task(self, task: str | None) -> Candidate:
+        """The same candidate for another task."""
+        found = copy(self)
+        found._task = task if reads_task(self.policy) else None
+        return found
+
+    def divergence(
+        self, request: ActionRequest, decision: Decision, bind: Bind | None = None, state: RunState | None = None
+    ) -> dict[str, Any] | None:
         """Decide `request` and compare with the enforced `decision`; None if a call has the same outcome under both.
 
         `kind` of a divergence is `tightened`, `loosened`, `unclear` (other arguments or approvers) or `error`.
         """
         try:
-            found = self._decided(request, bind)
+            found = self._decided(request, bind, state if self._shares_state else None)
             if _alike(decision, found):  # PERF: the usual case
                 return None
             kind = _kind(with_known_verdict(decision), found)
@@ -64,23 +77,23 @@ class Candidate:
             "bundle_id": self.policy.id,
         }
 
-    def _decided(self, request: ActionRequest, bind: Bind | None) -> Decision:
+    def _decided(self, request: ActionRequest, bind: Bind | None, state: RunState | None) -> Decision:
         if self._task is not None and request.context.task is None:
             request = replace(request, context=replace(request.context, task=self._task))
-        return self._in_thread(request, bind) if self._threaded else self._evaluated(request, bind)
+        return self._in_thread(request, bind, state) if self._threaded else self._evaluated(request, bind, state)
 
-    def _evaluated(self, request: ActionRequest, bind: Bind | None) -> Decision:
-        decision = evaluate_or_deny(self.policy, request)
+    def _evaluated(self, request: ActionRequest, bind: Bind | None, state: RunState | None) -> Decision:
+        decision = evaluate_or_deny(self.policy, request, state)
         if decision.transform_args is not None and bind is not None:
-            decision = complete_transform(self.policy, request, decision, bind)
+            decision = complete_transform(self.policy, request, decision, bind, state=state)
         return with_known_verdict(decision)
 
-    def _in_thread(self, request: ActionRequest, bind: Bind | None) -> Decision:
+    def _in_thread(self, request: ActionRequest, bind: Bind | None, state: RunState | None) -> Decision:
         """Decide in a thread, which is left behind when it takes too long; at most one is."""
         with self._lock:
-            return self._awaited(request, bind)
+            return self._awaited(request, bind, state)
 
-    def _awaited(self, request: ActionRequest, bind: Bind | None) -> Decision:
+    def _awaited(self, request: ActionRequest, bind: Bind | None, state: RunState | None) -> Decision:
         if self._late is not None and self._late.is_alive():
             raise TimeoutError("an earlier decision of the candidate still runs")
         own = ActionRequest(request.tool, deep_freeze(thaw(request.args)), request.declared, request.context)
@@ -88,7 +101,7 @@ class Candidate:
 
         def decide() -> None:
             try:
-                found.append(self._evaluated(own, bind))
+                found.append(self._evaluated(own, bind, state))
             except BaseException as error:
                 found.append(error)
 
@@ -100,6 +113,14 @@ class Candidate:
         if isinstance(found[0], Decision):
             return found[0]
         raise RuntimeError(format_exception(found[0]))
+
+
+def beside(policy: Policy, candidate: Candidate | None, task: str | None) -> Candidate | None:
+    """The candidate of a run with this task: the one given, or the policy's own monitored rules."""
+    if candidate is not None:
+        return candidate.with_task(task)
+    monitored = policy.monitored
+    return None if monitored is None else Candidate(monitored, task, beside=policy)
 
 
 def check_candidate(policy: object) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from bobcat.approvals import Answer
-from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.decision import ActionRequest, Decision, Obligation
 from bobcat.model.frozen import FrozenDict
 from bobcat.model.run import (
     ActionResult,
@@ -26,6 +26,7 @@ from bobcat.model.run import (
     ToolDef,
     Unknown,
 )
+from bobcat.runtime.obligations import ObligationCall, ObligationOutcome
 
 NOTHING_OPENED: Mapping[str, Any] = FrozenDict()
 
@@ -76,6 +77,17 @@ class Execute(msgspec.Struct, frozen=True):
     tool: ToolDef
     shadow: bool
     key: str
+
+
+class Perform(msgspec.Struct, frozen=True):
+    """Perform obligations, in order; before the effect, up to the first that fails. Answer: `Performed`,
+    `Interrupted`.
+    """
+
+    obligations: tuple[Obligation, ...]
+    call: ObligationCall
+    gates: bool
+    """True before the effect, which depends on them."""
 
 
 class Reconcile(msgspec.Struct, frozen=True):
@@ -179,6 +191,12 @@ class ToolReturned(msgspec.Struct, frozen=True):
     compress_error: str | None = None
 
 
+class Performed(msgspec.Struct, frozen=True):
+    """The outcomes of obligations, in order."""
+
+    outcomes: tuple[ObligationOutcome, ...]
+
+
 class ReconcilerReplied(msgspec.Struct, frozen=True):
     """The reconciler's answer; `Unknown` when the answer is unusable."""
 
@@ -219,11 +237,11 @@ class Interrupted(msgspec.Struct, frozen=True):
 
 
 Command: TypeAlias = (
-    ReadClock | AskModel | GetExtra | Decide | AskApproval | Append | Execute | Reconcile | Emit | Finish
+    ReadClock | AskModel | GetExtra | Decide | AskApproval | Append | Execute | Perform | Reconcile | Emit | Finish
 )  # fmt: skip
 Event: TypeAlias = (
     ClockReading | ModelReplied | ModelFailed | StepsTaken | ExtraGiven | ExtraFailed | Decided | Approved | Suspended
-    | ToolReturned | ReconcilerReplied | StoreAcked | StoreFailed | Superseded | Interrupted
+    | ToolReturned | Performed | ReconcilerReplied | StoreAcked | StoreFailed | Superseded | Interrupted
 )  # fmt: skip
 
 ANSWERS: dict[type[Command], tuple[type[Event | None], ...]] = {
@@ -234,6 +252,7 @@ ANSWERS: dict[type[Command], tuple[type[Event | None], ...]] = {
     AskApproval: (Approved, Suspended, Interrupted),
     Append: (StoreAcked, StoreFailed, Superseded),
     Execute: (ToolReturned, Interrupted),
+    Perform: (Performed, Interrupted),
     Reconcile: (ReconcilerReplied, Interrupted),
     Emit: (type(None),),
     Finish: (),

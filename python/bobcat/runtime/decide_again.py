@@ -128,6 +128,10 @@ def _request(body: Mapping[str, Any], args: Args | None) -> ActionRequest:  # An
 
 def _evaluated_args(body: Mapping[str, Any], args: Args | None) -> object:
     """The arguments that the policy evaluated."""
+    if any(each.get("name") == "redact" for each in body.get("obligations", ())):
+        if args is None:
+            raise AuditError("digested", "the event has redacted arguments")
+        return args
     for name in ("judged_args", "args"):
         digest = body.get(f"{name}_sha256")
         if digest is not None:

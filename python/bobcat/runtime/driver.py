@@ -25,10 +25,11 @@ from bobcat.executors.inline import run_inline
 from bobcat.journal.records import DuplicateRecord
 from bobcat.logs import logger
 from bobcat.model.agent import Agent
-from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.decision import ActionRequest, Decision, Verdict, obligations_of
 from bobcat.model.deltas import DeltaEvent
 from bobcat.model.exact import for_tool
 from bobcat.model.frozen import FrozenDict, FrozenList, deep_freeze, thaw
+from bobcat.model.masking import masked_body, redacted_paths
 from bobcat.model.run import (
     ActionResult,
     AuditEvent,
@@ -59,6 +60,8 @@ from bobcat.runtime.commands import (
     Interrupted,
     ModelFailed,
     ModelReplied,
+    Perform,
+    Performed,
     ReadClock,
     Reconcile,
     ReconcilerReplied,
@@ -76,6 +79,15 @@ from bobcat.runtime.journaling import CannotOpen, RunJournal
 from bobcat.runtime.machine import Machine
 from bobcat.runtime.mediator import execute, preview, with_args
 from bobcat.runtime.memory import RunMemory
+from bobcat.runtime.obligations import (
+    FAILED_OBLIGATION,
+    OBLIGATION_SECONDS,
+    ObligationCall,
+    ObligationOutcome,
+    in_phase,
+    perform,
+    refusal_of,
+)
 from bobcat.runtime.options import Options
 from bobcat.runtime.shared_decision import decide_shared, record_outcomes
 from bobcat.runtime.shared_memory import SharedMemory
@@ -103,6 +115,7 @@ class RunDriver:
         self._agent = agent
         self._policy = options.policy
         self._candidate = options.candidate
+        self._handlers = options.obligations
         self._fanout = fanout
         self._on_approval = options.on_approval or auto_deny("no on_approval handler configured")
         self._executor = options.executor
@@ -192,13 +205,11 @@ class RunDriver:
                         self._ask_model(command) if self._fast_path is None else self._run_fast_path(self._fast_path)
                     )
                 case Decide():
+                    decide = self._decide if self._candidate is None else self._decide_and_compare
                     if isinstance(self.memory, SharedMemory):
-                        event = await decide_shared(self.memory, command.request, self._decide)
+                        event = await decide_shared(self.memory, command.request, decide)
                     else:
-                        event = self._decide(command.request)
-                    if self._candidate is not None:
-                        diverged = self._divergence(command.request, event.decision)
-                        event = msgspec.structs.replace(event, diverged=diverged)
+                        event = decide(command.request)
                 case Execute():
                     event = await self._execute(command)
                     if self._compressor is not None and isinstance(event, ToolReturned):
@@ -210,6 +221,8 @@ class RunDriver:
                     event = None
                 case ReadClock():
                     event = ClockReading(self._interrupts.elapsed, self._interrupts.now(), self._interrupts.cancelled)
+                case Perform():
+                    event = await self._perform(command)
                 case Reconcile():
                     event = await self._reconcile(command)
                 case GetExtra():
@@ -279,13 +292,18 @@ class RunDriver:
             self._log_decision(request, decision)
         return Decided(decision, tuple(completed))
 
+    def _decide_and_compare(self, request: ActionRequest) -> Decided:
+        """Decide by both policies, after the same state."""
+        decided = self._decide(request)
+        return msgspec.structs.replace(decided, diverged=self._divergence(request, decided.decision))
+
     def _divergence(self, request: ActionRequest, decision: Decision) -> Mapping[str, Any] | None:  # Any: JSON
         """The divergence of the candidate policy from a decision, if there is one."""
         if self._candidate is None:
             return None
         tool = self._setup.tools.tools.get(request.tool)
         bind = signature_of(tool).bind if tool is not None and self._compat.binds_arguments else None
-        return self._candidate.divergence(request, decision, bind)
+        return self._candidate.divergence(request, decision, bind, self._memory_state())
 
     async def _record_outcomes(self, memory: RunMemory) -> None:
         """Record the outcomes for other runs. Where the store fails, the next decision of the session tries again."""
@@ -399,6 +417,28 @@ class RunDriver:
             )
         return answer if isinstance(answer, Interrupted) else Approved(answer)
 
+    async def _perform(self, command: Perform) -> Event:
+        """Perform obligations. Before the effect, a stop of the run comes first, and the first failure ends it."""
+        outcomes: list[ObligationOutcome] = []
+        if command.gates and (lost := await self._ensure_lease()) is not None:
+            return lost
+        for each in command.obligations:
+            if command.gates and (due := self._due()) is not None:
+                return due
+            outcome = await self._interrupts.wait(
+                perform, self._handlers, each, command.call, seconds=OBLIGATION_SECONDS, accept_late=True
+            )
+            stopped = isinstance(outcome, Interrupted) and not outcome.step
+            if isinstance(outcome, Interrupted):
+                if stopped and (command.gates or outcome.lost is not None):
+                    return msgspec.structs.replace(outcome, started=False)
+                late = "the run is being stopped" if stopped else f"no answer within {OBLIGATION_SECONDS:g}s"
+                outcome = ObligationOutcome(each.name, each.phase, FAILED_OBLIGATION, late)
+            outcomes.append(outcome)
+            if stopped or (outcome.code and command.gates):
+                break
+        return Performed(tuple(outcomes))
+
     async def _execute(self, command: Execute) -> Event:
         if self._fanout.failure is not None:
             return ToolReturned(ActionResult(False, error=f"not executed: {self._fanout.failure}"))
@@ -469,13 +509,23 @@ class RunDriver:
             decision = with_known_verdict(evaluate_or_deny(self._policy, judged, self._memory_state()))
         if self._setup.observed:
             body = evaluated_body(judged, decision, evaluated=judged.args, code=code)
-            await self._deliver(REEVALUATED, {**body, "during": "execution"})
+            paths = (*redacted_paths(obligations_of(decision)), *(self._run.masked if self._run is not None else ()))
+            await self._deliver(REEVALUATED, masked_body({**body, "during": "execution"}, paths))
         diverged = None if code is not None else self._divergence(judged, decision)
         if diverged is not None and self._run is not None:
             for each in self._run.note_divergence(judged.context.step_seq, decision, diverged):
                 if isinstance(each, Emit):
                     await self._deliver(each.kind, {**each.body, "during": "execution"})
-        return self._unaudited() or decision
+        return self._unaudited() or await self._gated(judged, decision)
+
+    async def _gated(self, judged: ActionRequest, decision: Decision) -> Decision:
+        """A decision on a further request, once its obligations are performed: those after the effect too."""
+        call = ObligationCall(judged, decision, None, self._setup.run_id)
+        for each in in_phase(obligations_of(decision), None):
+            outcome = await perform(self._handlers, each, call)
+            if outcome.code and each.phase == "before" and decision.verdict is not Verdict.DENY:
+                return Decision(Verdict.DENY, refusal_of(outcome).removeprefix("denied: "), decision.matched_rules)
+        return decision
 
     def _unaudited(self) -> Decision | None:
         """The denial of a further request while a required sink fails."""

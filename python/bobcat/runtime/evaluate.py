@@ -97,6 +97,7 @@ def complete_transform(
         if not _outranks(policy, second, decision):
             return replace(decision, transform_args=bound)
         names = (*decision.matched_rules, *second.matched_rules)
+        duties = () if second.verdict is Verdict.DENY else decision.obligations
         verdict = Verdict.TRANSFORM if second.verdict is Verdict.ALLOW else second.verdict
         new = bound if second.transform_args is None else second.transform_args
         decision = replace(
@@ -104,6 +105,7 @@ def complete_transform(
             verdict=verdict,
             matched_rules=tuple(dict.fromkeys(names)),
             transform_args=None if verdict is Verdict.DENY else new,
+            obligations=(*duties, *second.obligations),
         )
     return Decision(Verdict.DENY, "the transformed arguments could not be evaluated; denied", _MARKERS)
 

@@ -179,7 +179,7 @@ class FastPath:
             shown = args if safe else dict(args)
             tool, templates = known[0], known[2]
             decision = evaluate_or_deny(policy, request(name, shown, tool.metadata, step, now))
-            if decision.verdict is not Verdict.ALLOW or decision.transform_args is not None:
+            if decision.verdict is not Verdict.ALLOW or decision.transform_args is not None or decision.obligations:
                 self.decided = decision
                 return ModelReplied(reply, now)
             if journal is not None and templates is not None:

@@ -28,7 +28,7 @@ from bobcat.model.deltas import OnDelta
 from bobcat.model.run import Budget, RunResult
 from bobcat.runtime.arguments import check_actors, check_surroundings
 from bobcat.runtime.budget import cost_cap
-from bobcat.runtime.candidate import Candidate
+from bobcat.runtime.candidate import Candidate, beside
 from bobcat.runtime.compat import DEFAULTS, CompatOptions
 from bobcat.runtime.deltas import DeltaFeed, Feeds, StreamedAgent
 from bobcat.runtime.driver import RunDriver
@@ -36,6 +36,7 @@ from bobcat.runtime.extra import Extra, facts_of
 from bobcat.runtime.interrupts import Interrupts
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS
 from bobcat.runtime.memory import RunMemory, reads_task
+from bobcat.runtime.obligations import Handlers, checked_handlers, redacted_by
 from bobcat.runtime.options import Durable, Options, checked, durable_of
 from bobcat.runtime.resume_check import binding_of
 from bobcat.runtime.scopes import Scopes
@@ -83,6 +84,7 @@ async def run_agent(
     session: str | None = None,
     tenant: str | None = None,
     candidate: Policy | None = None,
+    obligations: Handlers | None = None,
 ) -> RunResult:
     """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
 
@@ -117,6 +119,9 @@ async def run_agent(
     `candidate` is a policy that decides each call beside `policy`, without an effect on the run: where its decision
     differs, the sinks get `policy.diverged`. It cannot have rules that remember.
 
+    `obligations` are the handlers of the obligations of rules, by name (`docs/reference/obligations.md`). A call whose
+    obligation before the effect has no handler, or fails, is refused.
+
     Raises `ValueError` for a store without a run id, for a tool whose effect needs more than the store offers, for a
     negative budget and for an agent whose calls the ledger cannot price, `TypeError` for arguments of the wrong type.
     Every other failure is in `RunResult.error`.
@@ -135,12 +140,12 @@ async def run_agent(
         session=session,
         tenant=tenant,
     )
-    beside = None if candidate is None else Candidate(candidate, task if user_task is None else user_task)
     options = Options(
         tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
         environment=environment, workspace=workspace, correlation_id=correlation_id, executor=executor, cancel=cancel,
         clock=clock, extra=extra, ledger=ledger, on_delta=on_delta, compressor=compressor, user_task=user_task,
-        session=session, tenant=tenant, candidate=beside, **journal,
+        session=session, tenant=tenant, candidate=None if candidate is None else Candidate(candidate),
+        obligations=checked_handlers(obligations), **journal,
     )  # fmt: skip
     return await run_with(DEFAULTS, agent, task, options)
 
@@ -167,6 +172,7 @@ async def run_with(
     files = () if options.turn is None else options.turn.attachments
     bound = [task, *(each.reference() for each in files)] if files else task
     own_words = task if options.user_task is None and options.task_is_users else options.user_task
+    options = msgspec.structs.replace(options, candidate=beside(policy, options.candidate, own_words))
     user_task = own_words if compat.strict_replies and reads_task(policy) else None
     binding = None
     if guarded:
@@ -195,6 +201,7 @@ async def run_with(
         history=() if options.turn is None else tuple(options.turn.history),
         attachments=files,
         user_task=user_task,
+        redacted=redacted_by(policy) if fanout else (),
         in_thread=options.turn is not None,
     )
     spending = spending_of(

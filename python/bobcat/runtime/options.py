@@ -28,6 +28,7 @@ from bobcat.runtime.compat import CompatOptions
 from bobcat.runtime.extra import Extra
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, MIN_LEASE_SECONDS
 from bobcat.runtime.memory import RunMemory
+from bobcat.runtime.obligations import NO_HANDLERS, Handlers
 from bobcat.runtime.resume_check import check_allowed
 from bobcat.runtime.turn import TurnOptions
 from bobcat.sinks import AnySink
@@ -88,6 +89,8 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     """The session of the run, for counts by session."""
     tenant: str | None = None
     compressor: Compressor | None = None
+    obligations: Handlers = NO_HANDLERS
+    """The handlers of obligations, by name."""
     candidate: Candidate | None = None
     """A policy that decides beside `policy`, without an effect."""
 
@@ -125,6 +128,8 @@ def checked(options: Options, compat: CompatOptions) -> frozenset[str]:
             "your retry layer keeps constant across attempts"
         )
     _check_kinds(options.tools, options.policy)
+    if options.candidate is not None and options.policy.monitored is not None:
+        raise ValueError("policy has monitored rules, which are compared in place of a candidate; pass one of the two")
     _check_effects(options.tools, options.store, leases=compat.guards_journal)
     allowed = check_allowed(options.allow_changed)
     _check_lease(options)

@@ -13,6 +13,7 @@ from bobcat.journal.keys import action_key_of, idempotency_key
 from bobcat.model.attachment import Attachment
 from bobcat.model.decision import ActionRequest, Decision, Principal
 from bobcat.model.frozen import FrozenDict, thaw
+from bobcat.model.masking import Paths, masked_body
 from bobcat.model.run import ActionResult, Budget, FinalAnswer, Message, RunErrorCode, RunOutcome, RunResult
 from bobcat.runtime.budget import BudgetStop, Meter, duration_stop, exceeded, final_overrun
 from bobcat.runtime.commands import (
@@ -84,6 +85,8 @@ class Setup(msgspec.Struct, frozen=True):
     """A sink gets the results of calls."""
     user_task: str | None = None
     """The user's own words, which rules read as `context.task`; None for a policy that does not read them."""
+    redacted: Paths = ()
+    """The paths that some rule of the policy redacts."""
     in_thread: bool = False
     """The run is a turn of a thread: its journal has all that the events of the thread need."""
 
@@ -130,6 +133,8 @@ class RunState:
         """The arguments that the policy evaluated for the last decision."""
         self.diverged: list[Mapping[str, Any]] = []  # Any: JSON
         """The divergences of a candidate policy, up to `MAX_DIVERGENCES` of a run."""
+        self.masked: Paths = setup.redacted
+        """The paths whose values no event shows at present."""
         self.memory: RunMemory | None = None
         """The memory of the run, for a policy with rules that remember."""
         self._repeats: dict[str, int] = {}
@@ -146,13 +151,14 @@ class RunState:
     def emit(self, kind: str, body: dict[str, Any]) -> Steps[None]:
         """Send an event to the sinks, if there are any."""
         if self.setup.observed:
-            yield Emit(kind, body)
+            yield Emit(kind, masked_body(body, self.masked) if self.masked else body)
 
     def show_result(self, record: Mapping[str, Any], **more: object) -> Steps[None]:
         """Send the record of a result to the sinks that take results, once it is durable."""
         if self.setup.shows_results:
             body = {name: value for name, value in record.items() if name not in ("step", CHAIN)}
-            yield Emit(ACTION_RESULT, {"seq": record["step"], **body, **more})
+            shown = {"seq": record["step"], **body, **more}
+            yield Emit(ACTION_RESULT, masked_body(shown, self.masked) if self.masked else shown)
 
     def read_clock(self) -> Steps[ClockReading]:
         """Read the clock."""

@@ -19,8 +19,9 @@ from bobcat.errors import ArgumentError
 from bobcat.journal.index import EFFECTFUL_VERDICTS
 from bobcat.journal.legacy_names import is_refusal
 from bobcat.journal.records import StepRecord
-from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Obligation, Verdict, obligations_of
 from bobcat.model.frozen import deep_freeze, thaw
+from bobcat.model.masking import redacted_paths
 from bobcat.model.run import ActionResult, ApprovalRequest, Happened, ToolDef, Unknown
 from bobcat.runtime.audit import (
     EVALUATED,
@@ -44,6 +45,8 @@ from bobcat.runtime.commands import (
     ExtraGiven,
     GetExtra,
     Interrupted,
+    Perform,
+    Performed,
     Suspended,
     ToolReturned,
 )
@@ -51,6 +54,7 @@ from bobcat.runtime.evaluate import with_known_verdict
 from bobcat.runtime.extra import checked_facts
 from bobcat.runtime.mediator import refused, with_args
 from bobcat.runtime.memory import RETRY, call_key, decision_fields, intent_fields, replay_attempts
+from bobcat.runtime.obligations import ObligationCall, ObligationOutcome, in_phase, refusal_of
 from bobcat.runtime.reply import Proposal
 from bobcat.runtime.state import NOT_BEGUN, RunState, StepOutcome, Steps, expect
 from bobcat.runtime.uncertainty import (
@@ -73,6 +77,7 @@ NO_EXTRA = "the facts for this call cannot be obtained"
 def run_step(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
     """Take the step `run.step` with `call`, made at `wall`. Returns when the model has its answer, or ends the run."""
     setup, count_all = run.setup, run.compat.counts_every_proposal
+    run.masked = setup.redacted
     stop = run.repeated(call) if count_all else None
     orphan = None
     if setup.journal.records:
@@ -144,6 +149,7 @@ class _Action:
         "intent",
         "key",
         "memory_key",
+        "obligations",
         "observed",
         "run",
         "seq",
@@ -171,6 +177,8 @@ class _Action:
         self.memory_key = ""
         """The name of the call in the memory of the run, once it may have happened."""
         self.seq = run.step
+        self.obligations: tuple[Obligation, ...] = ()
+        """Those of the decisions that permit the call, or of the one that refuses it."""
         self.observed = run.setup.observed
         self.key = ""
         if run.setup.journaled:
@@ -199,6 +207,7 @@ class _Action:
         if not self.compat.intent_follows_approval:
             yield from self.write_intent(request, decision)
             yield from self.stop_if_cancelled()
+        self.obligations = obligations_of(decision)
         refusal = refused(decision, transforms_any_verdict=self.compat.transforms_any_verdict)
         if refusal is not None:
             if self.compat.intent_follows_approval:
@@ -215,11 +224,59 @@ class _Action:
             if approved is None:
                 return
             request = approved
+        if self.obligations and not (yield from self.perform_before(request, decision)):
+            return
         if self.compat.intent_follows_approval and (self.observed or self.key or self.run.memory is not None):
             # PERF: without an intent or an event to hold back, the driver's own check before `Execute` suffices.
             yield from self.stop_if_cancelled()
             yield from self.write_intent(request, decision)
         yield from self.execute(request, decision)
+
+    def perform_before(self, request: ActionRequest, decision: Decision) -> Steps[bool]:
+        """Perform the obligations that the effect depends on. Returns false when the step ended in a refusal."""
+        waiting = in_phase(self.obligations, "before")
+        if not waiting:
+            return True
+        event = yield Perform(waiting, self.obligation_call(request, decision), gates=True)
+        if isinstance(event, Interrupted):
+            raise (yield from self.run.interrupted(event, "obligation", seq=self.seq))
+        outcomes = expect(event, Performed).outcomes
+        yield from self.note_obligations(outcomes)
+        last = outcomes[-1]
+        if not last.code:
+            return True
+        self.obligations = ()
+        failure = ActionResult(False, error=self.with_uncertainty_note(refusal_of(last)))
+        yield from self.record_result(decision, failure, denied=True, code=last.code)
+        return False
+
+    def perform_after(self, decision: Decision, result: ActionResult, *, refused: bool) -> Steps[None]:
+        """Perform the obligations that follow the outcome; of a refused call, all. Their failures change nothing."""
+        waiting = in_phase(self.obligations, None if refused else "after")
+        known = self.run.decided
+        if not waiting or known is None:
+            return
+        event = yield Perform(waiting, self.obligation_call(known[0], decision, result), gates=False)
+        if isinstance(event, Interrupted):
+            raise (yield from self.run.interrupted(event, "obligation", seq=self.seq))
+        yield from self.note_obligations(expect(event, Performed).outcomes)
+
+    def obligation_call(
+        self, request: ActionRequest, decision: Decision, result: ActionResult | None = None
+    ) -> ObligationCall:
+        """The call as handlers of obligations see it."""
+        run_id = self.run.setup.run_id if self.key else ""
+        return ObligationCall(with_args(request, self.run.visible_args(request.args)), decision, result, run_id)
+
+    def note_obligations(self, outcomes: tuple[ObligationOutcome, ...]) -> Steps[None]:
+        """Record and announce the outcomes of obligations."""
+        if not outcomes:
+            return
+        body = {"step": self.seq, "tool": self.call.tool, "outcomes": [each.to_json() for each in outcomes]}
+        yield from self.run.append("step.obligations", body)
+        for each in outcomes:
+            kind = "obligation.failed" if each.code else "obligation.performed"
+            yield from self.run.emit(kind, {"seq": self.seq, "tool": self.call.tool, **each.to_json()})
 
     def context(self, wall: datetime) -> ExecutionContext:
         """The context of the call's evaluation, with the known facts."""
@@ -309,6 +366,8 @@ class _Action:
             except Exception as error:
                 reason, code = f"transformed arguments cannot be used: {format_exception(error)}", TRANSFORM_REFUSED
                 decision = Decision(Verdict.DENY, reason, decision.matched_rules)
+        if decision.obligations or self.run.masked:
+            self.run.masked = redacted_paths((*self.obligations, *obligations_of(decision)))
         if self.observed:
             completed = self.completed
             body = (
@@ -458,6 +517,8 @@ class _Action:
         edited_request, second = yield from self.decide(edited_request, REEVALUATED)
         same_rule = second.verdict is Verdict.APPROVE_REQUIRED and second.matched_rules == decision.matched_rules
         if second.verdict is Verdict.ALLOW or same_rule:
+            added = (each for each in obligations_of(second) if each not in self.obligations)
+            self.obligations = (*self.obligations, *added)
             return edited_request, answer
         text = f"denied: the arguments as edited by {answer.approver} are decided {second.verdict.value}"
         return request, Answer(answer.approver, f"{text} — {second.reason}" if second.reason else text)
@@ -521,6 +582,7 @@ class _Action:
         reconciled: bool = False,
         opened: Mapping[str, Any] = NOTHING_OPENED,
         returned: ToolReturned | None = None,
+        code: str = "",
     ) -> Steps[None]:
         """Record the action's outcome, and append it for the model. `denied` marks a failure that is a denial."""
         if denied:
@@ -529,7 +591,7 @@ class _Action:
                 self.run.memory.refused(call_key(self.seq))
             if self.uncertain:
                 self.memory_key = remember_attempts(self.run, self.seq, self.tool)
-        self.run.last = StepOutcome(result, decision, denied, opened=opened)
+        self.run.last = StepOutcome(result, decision, denied, code, opened=opened)
         strict = self.compat.strict_results
         ok = result.ok is True if strict else result.ok
         error: object = result.error
@@ -563,6 +625,8 @@ class _Action:
         }
         if whole is not None:
             record["whole"] = whole
+        if code:
+            record["code"] = body["code"] = code
         if self.uncertain:
             record["uncertain_retry"] = True
         if reconciled:
@@ -586,6 +650,8 @@ class _Action:
             yield from self.run.append("action.result", record, self.key)
         yield from self.run.show_result(record)
         append_tool_message(self.run, self.call, message)
+        if self.obligations:
+            yield from self.perform_after(decision, result, refused=denied)
 
     def remember_result(self, ok: bool, value: object) -> Steps[Mapping[str, Any]]:
         """Give the outcome of the call to the memory; return what its record needs for a resumed run."""

@@ -99,6 +99,7 @@ def require_approval(decision: Decision) -> Decision:
         decision.approvers,
         decision.transform_args,
         decision.timeout_seconds,
+        obligations=decision.obligations,
     )
 
 

@@ -21,7 +21,7 @@ from bobcat.model.request_json import parse_request, request_from_data
 from bobcat.runtime.evaluate import evaluate_or_deny
 from bobcat.server.authzen import answer_of, evaluate_batch, metadata, request_of
 from bobcat.server.limits import Limits, Rates, Tokens
-from bobcat.server.monitor import Monitor
+from bobcat.server.monitor import Monitor, MonitoredRules
 from bobcat.server.policy_source import PolicyFile
 
 try:
@@ -72,6 +72,7 @@ class _Server:
         self._limits = limits
         self._rates = Rates(limits.rate)
         self._monitor = None if candidate is None else Monitor(candidate)
+        self._monitored = MonitoredRules()
 
     def guarded(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         """The endpoint behind authentication, the rate and the size limit; its errors as JSON."""
@@ -145,9 +146,8 @@ class _Server:
             except RequestError as error:
                 raise RequestError(error.code, f"line {number}: {error}") from error
         decisions = pdp.evaluate_many(policy, requests)
-        if self._monitor is not None:
-            for request, decision in zip(requests, decisions, strict=True):
-                self._monitor.compare(request, decision)
+        for request, decision in zip(requests, decisions, strict=True):
+            self._compare(policy, request, decision)
         text = "".join(
             json.dumps({"bundle": policy.id, **decision_json(each)}, allow_nan=False) + "\n" for each in decisions
         )
@@ -163,6 +163,7 @@ class _Server:
                 "loaded": self._source.loaded.isoformat(),
                 "problem": self._source.problem,
                 **({} if self._monitor is None else {"candidate": self._monitor.to_json()}),
+                **({} if policy.monitored is None else {"monitored": self._monitored.to_json()}),
             }
         )
 
@@ -179,9 +180,13 @@ class _Server:
 
     def _decided(self, policy: Policy, request: ActionRequest) -> Decision:
         decision = evaluate_or_deny(policy, request)
+        self._compare(policy, request, decision)
+        return decision
+
+    def _compare(self, policy: Policy, request: ActionRequest, decision: Decision) -> None:
         if self._monitor is not None:
             self._monitor.compare(request, decision)
-        return decision
+        self._monitored.compare(policy, request, decision)
 
 
 def _timed(body: bytes, now: datetime) -> ActionRequest:

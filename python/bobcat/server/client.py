@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from bobcat.model.decision import ActionRequest, Decision, Verdict
 from bobcat.model.frozen import deep_freeze
-from bobcat.model.request_json import request_to_json
+from bobcat.model.request_json import obligation_of, request_to_json
 
 UNREACHABLE = ("<default:decision_server>",)
 
@@ -110,4 +110,5 @@ def _decision(data: Mapping[str, Any]) -> Decision:  # Any: JSON
         None if args is None else deep_freeze(args),
         data["timeout_seconds"],
         approvals_needed=data["approvals_needed"],
+        obligations=tuple(obligation_of(each) for each in data.get("obligations", ())),
     )

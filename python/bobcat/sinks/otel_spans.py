@@ -38,6 +38,8 @@ _NOTED: Mapping[str, tuple[str, ...]] = {
     "approval.requested": ("approvers", "uncertain"),
     "audit.gap": ("sink", "first_seq"),
     "graph.handoff": ("hop", "node", "next", "denials", "ok"),
+    "obligation.failed": ("name", "phase", "code"),
+    "obligation.performed": ("name", "phase"),
     "run.bundle_changed": ("journaled_bundle_id", "current_bundle_id"),
     "run.resumed": ("records", "attempt"),
     "run.unbounded": (),

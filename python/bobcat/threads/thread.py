@@ -25,9 +25,11 @@ from bobcat.model.decision import Principal
 from bobcat.model.run import Budget, Message
 from bobcat.runtime.arguments import check_actors, check_surroundings
 from bobcat.runtime.budget import cost_cap
+from bobcat.runtime.candidate import Candidate
 from bobcat.runtime.compat import DEFAULTS
 from bobcat.runtime.extra import Extra
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, default_owner
+from bobcat.runtime.obligations import Handlers, checked_handlers
 from bobcat.runtime.options import Options, checked
 from bobcat.runtime.spending import spending_of
 from bobcat.sinks import AnySink
@@ -57,7 +59,9 @@ class Thread:
     `run_agent`, under the run id `thread:ID#N`, with the messages that `window` chooses before its task. `ledger` is
     charged for `thread=ID` and the `tenant`. Rules read the message of the turn as `context.task`, or else `task`. They
     may count by `session`, which is the thread, and by `tenant`; values that results of earlier turns gave are sources
-    for later ones. Raises `ValueError`, `TypeError` and `StoreError` for invalid arguments.
+    for later ones. `candidate` and `obligations` are those of `run_agent`.
+
+    Raises `ValueError`, `TypeError` and `StoreError` for invalid arguments.
     """
 
     def __init__(
@@ -86,6 +90,8 @@ class Thread:
         lease_seconds: float = DEFAULT_LEASE_SECONDS,
         attachment_limits: AttachmentLimits = AttachmentLimits(),  # noqa: B008 - a frozen value
         task: str | None = None,
+        candidate: Policy | None = None,
+        obligations: Handlers | None = None,
     ) -> None:
         self.id = checked_id(id)
         if busy not in ("queue", "refuse"):
@@ -118,6 +124,7 @@ class Thread:
             environment=environment, workspace=workspace, store=opened, run_id=f"thread:{self.id}", executor=executor,
             owner=owner or default_owner(), lease_seconds=lease_seconds, clock=clock, extra=extra, ledger=account,
             compressor=compressor, session=self.id, tenant=tenant, user_task=task,
+            candidate=None if candidate is None else Candidate(candidate), obligations=checked_handlers(obligations),
         )  # fmt: skip
         checked(self._options, DEFAULTS)
         spending_of(account, agent, tools, run=f"thread:{self.id}", principal=principal, cap=cost_cap(budget))

@@ -31,6 +31,9 @@ pub const MAX_PATH_KEYS: usize = 64;
 /// Maximum number of approvals that a rule may need.
 pub const MAX_APPROVALS_NEEDED: u32 = 100;
 
+/// Obligations of one rule.
+pub const MAX_OBLIGATIONS: usize = 16;
+
 /// Bytes of one string of a policy.
 pub const MAX_STRING_BYTES: usize = 1024 * 1024;
 

@@ -56,6 +56,11 @@ pub(crate) fn render(host: Host, answer: &Answer) -> String {
 pub(crate) fn choose(call: &Call<'_>, reply: &Reply, grant: bool) -> Result<Answer, Failure> {
     let (reason, args) = (reply.stated(), &reply.args);
     let host = call.host.name();
+    if let [name, ..] = &reply.obligations[..] {
+        return Ok(Answer::Deny(format!(
+            "the obligation `{name}` must be performed before the call ({reason}); a hook cannot perform it"
+        )));
+    }
     if let Some(args) = args
         && matches!(reply.verdict, Verdict::Transform | Verdict::ApproveRequired)
         && !rewrites(call, args)

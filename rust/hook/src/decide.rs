@@ -29,6 +29,8 @@ pub(crate) struct Reply {
     pub(crate) rules: Vec<String>,
     /// The arguments that a transform made; none under `deny`.
     pub(crate) args: Option<NewArgs>,
+    /// The names of the obligations that the effect depends on; none under `deny`.
+    pub(crate) obligations: Vec<String>,
 }
 
 impl Reply {
@@ -69,6 +71,10 @@ pub(crate) fn decide(
     let mut rules = earlier_rules(program, &outcome)?;
     let (mut verdict, reason) = explain(program, &outcome.decided, &mut rules)?;
     let mut args = None;
+    let obligations = match verdict {
+        Verdict::Deny => Vec::new(),
+        _ => obligations(program, &outcome)?,
+    };
     if let Some(made) = &outcome.transformed
         && verdict != Verdict::Deny
     {
@@ -82,7 +88,26 @@ pub(crate) fn decide(
         reason,
         rules,
         args,
+        obligations,
     })
+}
+
+/// The obligations before the effect, of the rules that a permitted call was decided by.
+fn obligations<R: Request>(
+    program: &Program,
+    outcome: &Outcome<R>,
+) -> Result<Vec<String>, Failure> {
+    let transforms = outcome.transforms.iter().map(|step| step.rule);
+    let mut names = Vec::new();
+    for rule in transforms.chain(outcome.decided.rule()) {
+        let before = info(program, rule)?.obligations.iter();
+        names.extend(
+            before
+                .filter(|each| each.before)
+                .map(|each| each.name.to_string()),
+        );
+    }
+    Ok(names)
 }
 
 /// The names of the rules before the deciding one: those that could not be evaluated, then the transforms.

@@ -6,7 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use bobcat_core::program::{
-    ClauseInfo, DecisionTemplate, FunctionDecision, Profile, Program, RuleInfo,
+    ClauseInfo, DecisionTemplate, FunctionDecision, Obligation, Profile, Program, RuleInfo,
 };
 use bobcat_core::value::constant::Const;
 
@@ -109,9 +109,34 @@ impl BoundProgram {
                 py.None(),
                 constant::to_python(py, &info.timeout_seconds)?,
                 info.approvals_needed,
+                self.obligations(py, info)?,
             ))?;
             Ok(decision.unbind())
         })
+    }
+
+    /// The obligations of a rule, as a tuple.
+    pub(crate) fn obligations<'py>(
+        &self,
+        py: Python<'py>,
+        info: &RuleInfo,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let (class, freeze) = (
+            self.names.obligation.bind(py),
+            self.names.deep_freeze.bind(py),
+        );
+        let made = info.obligations.iter().map(
+            |Obligation {
+                 name,
+                 before,
+                 value,
+             }| {
+                let value = freeze.call1((constant::to_python(py, value)?,))?;
+                let phase = if *before { "before" } else { "after" };
+                class.call1((&**name, value, phase))
+            },
+        );
+        PyTuple::new(py, made.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// Builds the static decisions of all rules. An invalid one is left to the first call,
@@ -174,6 +199,7 @@ impl BoundProgram {
         );
         let timeout = constant::to_python(py, &template.timeout_seconds)?;
         let needed = template.approvals_needed.into_pyobject(py)?;
+        let obligations = PyTuple::empty(py);
         self.names.decide.make(
             py,
             [
@@ -184,6 +210,7 @@ impl BoundProgram {
                 none.as_borrowed(),
                 timeout.as_borrowed(),
                 needed.as_any().as_borrowed(),
+                obligations.as_any().as_borrowed(),
             ],
         )
     }

@@ -82,34 +82,44 @@ fn made<'py, R: Request>(
         return Ok(decision);
     }
     let mut rules = Vec::with_capacity(outcome.markers.len() + outcome.transforms.len() + 1);
+    let mut obligations = Vec::new();
     for Marker { rule, code } in &outcome.markers {
         rules.push(marker(py, bound, *rule, code)?);
     }
     for TransformStep { rule, origin } in &outcome.transforms {
-        match origin {
-            Origin::Match => rules.push(bound.rule_id(py, *rule)?),
-            Origin::Host(decision) => rules.extend(matched_rules(&host(decision))?),
-            Origin::Function(decision) => {
-                rules.extend(matched_rules(
-                    bound.function_decision(py, *rule, decision)?.bind(py),
-                )?);
+        let made = match origin {
+            Origin::Match => {
+                rules.push(bound.rule_id(py, *rule)?);
+                obligations.extend(bound.obligations(py, bound.rule(*rule)?)?);
+                continue;
             }
-        }
+            Origin::Host(decision) => host(decision),
+            Origin::Function(decision) => {
+                bound.function_decision(py, *rule, decision)?.into_bound(py)
+            }
+        };
+        rules.extend(each(&made, "matched_rules")?);
+        obligations.extend(each(&made, "obligations")?);
     }
-    extended(bound, decision.bind(py), rules, args)
+    extended(bound, decision.bind(py), (rules, obligations), args)
 }
 
-/// `decision` with the names of the rules before it, and over the new arguments.
+/// `decision` with the names and the obligations of the rules before it, and over the new arguments. A denial keeps its own
+/// obligations only: those of transforms are about a call that is permitted.
 #[cold]
 fn extended<'py>(
     bound: &BoundProgram,
     decision: &Bound<'py, PyAny>,
-    mut rules: Vec<Bound<'py, PyAny>>,
+    (mut rules, mut obligations): (Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>),
     args: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, names) = (decision.py(), bound.names);
-    rules.extend(matched_rules(decision)?);
+    rules.extend(each(decision, "matched_rules")?);
     let mut verdict = decision.getattr("verdict")?;
+    if verdict.is(names.verdict(Verdict::Deny)) {
+        obligations.clear();
+    }
+    obligations.extend(each(decision, "obligations")?);
     let transform_args = match args {
         None => decision.getattr("transform_args")?,
         Some(_) if verdict.is(names.verdict(Verdict::Deny)) => py.None().into_bound(py),
@@ -128,12 +138,14 @@ fn extended<'py>(
         transform_args,
         decision.getattr("timeout_seconds")?,
         decision.getattr("approvals_needed")?,
+        PyTuple::new(py, obligations)?,
     );
     Ok(names.decision.bind(py).call1(parts)?.unbind())
 }
 
-fn matched_rules<'py>(decision: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    decision.getattr("matched_rules")?.try_iter()?.collect()
+/// The items of a field of a decision.
+fn each<'py>(decision: &Bound<'py, PyAny>, field: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    decision.getattr(field)?.try_iter()?.collect()
 }
 
 /// `<rule_error:RULE:CODE>`

@@ -56,6 +56,7 @@ struct Parts<'py> {
     approvers: Bound<'py, PyTuple>,
     timeout: Bound<'py, PyAny>,
     needed: Bound<'py, PyAny>,
+    obligations: Bound<'py, PyTuple>,
 }
 
 fn strict<'r, 'py>(
@@ -82,6 +83,7 @@ fn strict<'r, 'py>(
         py.None(),
         parts.timeout,
         parts.needed,
+        parts.obligations,
     ))?;
     if !parts.verdict.is(session
         .names
@@ -120,6 +122,9 @@ fn parts<'py>(
     ) else {
         return Ok(None);
     };
+    let Some(obligations) = obligations(session, &answer.getattr("obligations")?)? else {
+        return Ok(None);
+    };
     let needed_fits = needed.is_exact_instance_of::<PyInt>() && needed.ge(1)?;
     let timeout_fits = timeout.is_none()
         || (timeout.is_instance_of::<PyInt>() && !timeout.is_instance_of::<PyBool>())
@@ -145,7 +150,26 @@ fn parts<'py>(
         approvers: PyTuple::new(py, approvers)?,
         timeout,
         needed,
+        obligations,
     }))
+}
+
+/// The obligations in a tuple or list; `None` for anything else.
+fn obligations<'py>(
+    session: &Session<'_, 'py>,
+    items: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    if !items.is_instance_of::<PyTuple>() && !items.is_instance_of::<PyList>() {
+        return Ok(None);
+    }
+    let class = session.names.obligation.bind(session.py);
+    let items = items.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    for item in &items {
+        if !item.is_exact_instance(class) {
+            return Ok(None);
+        }
+    }
+    PyTuple::new(session.py, items).map(Some)
 }
 
 /// The strings of a tuple or list; `None` for anything else.

@@ -60,6 +60,9 @@ def answer(call: Call, decision: Decision, *, grant: bool) -> str:
 def choose(call: Call, decision: Decision, *, grant: bool) -> Answer:
     """Choose the answer to `call`. Raises `HookError`."""
     reason = stated_reason(decision)
+    problem = obligation_problem(decision, reason)
+    if problem is not None:
+        return Answer("deny", problem)
     new = None if decision.transform_args is None else _plain(decision.transform_args)
     if decision.verdict in (Verdict.TRANSFORM, Verdict.APPROVE_REQUIRED):
         problem = rewrite_problem(call, new, reason)
@@ -80,6 +83,14 @@ def choose(call: Call, decision: Decision, *, grant: bool) -> Answer:
             if new is None:
                 raise HookError("the decision rewrites no arguments")
             return Answer("rewrite", reason, new)
+
+
+def obligation_problem(decision: Decision, reason: str) -> str | None:
+    """The reason why a hook refuses a permitted call: the effect depends on an obligation. None without one."""
+    if decision.verdict is Verdict.DENY:
+        return None
+    name = next((each.name for each in decision.obligations if each.phase == "before"), None)
+    return name and f"the obligation `{name}` must be performed before the call ({reason}); a hook cannot perform it"
 
 
 def rewrite_problem(call: Call, new: Mapping[str, Any] | None, reason: str) -> str | None:

@@ -19,7 +19,7 @@ from bobcat.approvals import Answer, Pending, ask, durable_approvals
 from bobcat.approvals.binding import canonical
 from bobcat.bundle import Policy
 from bobcat.cli.hooks.answer import Answer as HookAnswer
-from bobcat.cli.hooks.answer import choose, rewrite_problem, stated_reason
+from bobcat.cli.hooks.answer import choose, obligation_problem, rewrite_problem, stated_reason
 from bobcat.cli.hooks.call import CALL_KIND, HookError
 from bobcat.cli.hooks.remember import Remembering
 from bobcat.errors import ApprovalError, StoreError
@@ -47,7 +47,8 @@ class Settled:
 
 def settle(url: str, memory: Remembering, decision: Decision, *, grant: bool) -> Settled:
     """Ask for the approval that `decision` requires, or consume the answer to it. Raises `HookError`."""
-    problem = rewrite_problem(memory.call, decision.transform_args, stated_reason(decision))
+    reason = stated_reason(decision)
+    problem = obligation_problem(decision, reason) or rewrite_problem(memory.call, decision.transform_args, reason)
     if problem is not None:  # no approval could make the host run it
         return Settled(HookAnswer("deny", problem), decision, {})
     try:

@@ -18,6 +18,8 @@ RULE_KEYS = {
     "approvals_needed": "approvals_needed",
     "approval_timeout_seconds": "timeout_seconds",
     "undo": "undo",
+    "obligations": "obligations",
+    "mode": "mode",
 }
 """The keys of every capability, and those of the rule that they are passed to."""
 

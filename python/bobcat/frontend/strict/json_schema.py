@@ -13,8 +13,9 @@ from bobcat.frontend.strict.capabilities import Permission
 from bobcat.frontend.strict.capability_schema import capability_schema, resource_schema
 from bobcat.frontend.strict.document import KEYS, LANGUAGE_VERSION, OnMissingShadow, OnNoMatch, OnRuleError
 from bobcat.frontend.strict.memory_schema import NAMES_OF_SOURCES, formula_schemas, run_schemas, sources_schema
+from bobcat.frontend.strict.obligations_schema import HOLDING, obligations_schema
 from bobcat.frontend.strict.operands import SCALARS
-from bobcat.frontend.strict.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, PEOPLE, UNDOABLE, VERDICTS
+from bobcat.frontend.strict.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, MODES, PEOPLE, UNDOABLE, VERDICTS
 from bobcat.frontend.strict.run_keys import COMPARISONS
 from bobcat.frontend.strict.variable_schema import VARIABLE, include_schema, variables_schema, with_references
 from bobcat.frontend.strict.variables import APART
@@ -255,10 +256,15 @@ def _rule() -> Schema:
             "timeout_seconds": {"type": "number", "minimum": 0, "maximum": MAX_PRIORITY},
             "transform": {"$ref": "#/$defs/transform"},
             "undo": {"const": "required", "description": "the tool must be one that can be undone"},
+            "obligations": obligations_schema(),
+            "mode": {"enum": list(MODES), "description": "a monitored rule is compared, and decides nothing"},
         },
         "allOf": [
             _when("transform", {"required": ["transform"]}, {"properties": {"transform": False}}),
             _when("approve_required", {}, {"properties": dict.fromkeys(PEOPLE, False)}),
+            _when(
+                "deny", {"properties": {"obligations": {"items": {"properties": dict.fromkeys(HOLDING, False)}}}}, {}
+            ),
             {"if": {"properties": {"decision": _or_reference(*UNDOABLE)}}, "else": {"properties": {"undo": False}}},
         ],
     }

@@ -142,7 +142,7 @@ class Memory:
     def _options(self, key: MeasureKey, key_node: ScalarNode, fields: Entries) -> _Options | None:
         """Return what is measured."""
         within = window(fields["within"][1], self._report) if "within" in fields else None
-        by = self._by(fields["by"][1]) if "by" in fields else None
+        by = caller(fields["by"][1], self._report) if "by" in fields else None
         valid = not ("within" in fields and within is None) and not ("by" in fields and by is None)
         of, nodes, field = None, 1, key.field
         if key.tool is not None:
@@ -165,17 +165,6 @@ class Memory:
             field = steps
         return _Options(of, field, within, by, nodes) if of is not None and valid else None
 
-    def _by(self, node: Node) -> By | None:
-        text = string_of(node, self._report)
-        for each in BY:
-            if text == each:
-                return each
-        near = _BY_SYNONYMS.get((text or "").lower())
-        help = f"did you mean `{near}`?" if near else None
-        value = kind_of_node(node) if text is None else shown(text)
-        self._report.add("E0206", node, key="by", value=value, known=listed(BY), help=help)
-        return None
-
     def _leaf(self, options: _Options, key: MeasureKey, op: str, node: Node, *, this: bool) -> Leaf | None:
         measured = self._key(options, key, op, this=this)
         comparison = self._lowering.compare(node, measured)
@@ -197,6 +186,19 @@ class Memory:
         name = definition_name(definition)
         self.definitions[name] = definition
         return name
+
+
+def caller(node: Node, report: DiagnosticCollector) -> By | None:
+    """Return whose calls are counted; None after an error has been reported."""
+    text = string_of(node, report)
+    for each in BY:
+        if text == each:
+            return each
+    near = _BY_SYNONYMS.get((text or "").lower())
+    help = f"did you mean `{near}`?" if near else None
+    value = kind_of_node(node) if text is None else shown(text)
+    report.add("E0206", node, key="by", value=value, known=listed(BY), help=help)
+    return None
 
 
 def field_steps(node: Node, key: str, report: DiagnosticCollector) -> tuple[str, ...] | None:

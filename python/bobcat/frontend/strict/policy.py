@@ -12,6 +12,7 @@ from yaml.nodes import Node
 from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.files import NO_INPUTS, Inputs
+from bobcat.frontend.guard_rules import MAX_DEFINITIONS
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.strict.document import Document
@@ -22,9 +23,6 @@ from bobcat.frontend.yaml.nodes import plain_data
 from bobcat.frontend.yaml.source import collector_paused, compose, from_mapping
 from bobcat.ir import construct
 from bobcat.ir.memory import used
-
-MAX_DEFINITIONS = 1_000
-"""Counts, sums, sequences and sources that the rules of one policy read."""
 
 
 def compile_strict(

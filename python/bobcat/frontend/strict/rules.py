@@ -13,6 +13,7 @@ from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import check_keys, number, string, wrong_type
 from bobcat.frontend.strict.marks import qualified
 from bobcat.frontend.strict.matches import MatchLowering
+from bobcat.frontend.strict.obligations import Obligations
 from bobcat.frontend.strict.operand_help import as_item
 from bobcat.frontend.strict.operands import node_cost
 from bobcat.frontend.strict.transforms import Transforms
@@ -20,11 +21,11 @@ from bobcat.frontend.suggest import closest, listed, synonyms
 from bobcat.frontend.yaml.nodes import Entries, entries, string_of
 from bobcat.frontend.yaml.scalars import CONSTANT_STYLE, kind_of_node
 from bobcat.ir import construct
-from bobcat.ir.schema import IrRule, Transform, VerdictName
+from bobcat.ir.schema import IrRule, Obligation, Transform, VerdictName
 
 KEYS = (
     "id", "priority", "description", "match", "decision", "reason", "approvers", "approvals_needed", "timeout_seconds",
-    "transform", "undo",
+    "transform", "undo", "obligations", "mode",
 )  # fmt: skip
 _KNOWN = frozenset(KEYS)
 VERDICTS: tuple[VerdictName, ...] = get_args(VerdictName)
@@ -43,6 +44,8 @@ _SYNONYMS = synonyms(
         "reason": "message because",
         "approvers": "approver",
         "approvals_needed": "approvals quorum",
+        "obligations": "obligation duties duty",
+        "mode": "enforcement",
     }
 )
 _VERDICT_SYNONYMS = synonyms(
@@ -56,6 +59,8 @@ _VERDICT_SYNONYMS = synonyms(
 )
 UNDOABLE = ("allow", "approve_required", "transform")
 """The decisions that can require that a call can be undone."""
+MODES = ("enforce", "monitor")
+"""The values of `mode`; a monitored rule takes no part in decisions."""
 PEOPLE = ("approvers", "approvals_needed", "timeout_seconds")
 """The keys that only `approve_required` has."""
 
@@ -69,6 +74,7 @@ class Rules:
         self._report = report
         self._matches = matches
         self._transforms = Transforms(report)
+        self._obligations = Obligations(report)
         self._ids: dict[str, Node] = {}
 
     def rule(self, node: Node, index: int, order: int) -> tuple[IrRule, RuleSource] | None:
@@ -94,6 +100,10 @@ class Rules:
         description = self._text(fields, "description")
         approvers, needed, timeout = self._people(fields)
         transform = self._transform(fields, verdict, id)
+        obligations: tuple[Obligation, ...] = ()
+        if "obligations" in fields:
+            obligations = self._obligations.obligations(fields["obligations"][1], verdict)
+        monitored = "mode" in fields and self._mode(fields["mode"][1]) == "monitor"
         if verdict is not None and verdict != "approve_required":
             self._misplaced(fields, PEOPLE, verdict, "approve_required")
         if verdict is not None and verdict not in UNDOABLE:
@@ -112,6 +122,8 @@ class Rules:
             timeout_seconds=timeout,
             transform=transform,
             approvals_needed=needed,
+            obligations=obligations,
+            monitored=monitored,
         )
         place = self._matches.position(node, node)
         leaves = self._matches.leaf_places(match, place)
@@ -131,6 +143,15 @@ class Rules:
         key = ScalarNode("", "declared.scope.contains", key_node.start_mark, key_node.end_mark, CONSTANT_STYLE)
         scope = ScalarNode("", "undo", node.start_mark, node.end_mark, CONSTANT_STYLE)
         return MappingNode("", [(key, scope)], key_node.start_mark, node.end_mark, flow_style=True)
+
+    def _mode(self, node: Node) -> str | None:
+        text = string_of(node, self._report)
+        if text in MODES:
+            return text
+        value = text if text is not None else kind_of_node(node)
+        help = "did you mean `monitor`?" if value in ("shadow", "audit", "observe", "report", "warn") else None
+        self._report.add("E0206", node, key="mode", value=shown(value), known=listed(MODES), help=help)
+        return None
 
     def _people(self, fields: Entries) -> tuple[tuple[str, ...], int, int | float | None]:
         """Return the approvers, the number of required approvals, and the timeout in seconds."""

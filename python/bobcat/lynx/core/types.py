@@ -2,9 +2,9 @@
 
 All other types are those of `bobcat.model` and `bobcat.tools`. Some have additional fields after lynx-agent's,
 with defaults: `ToolCall` (`text`, `problem`), `ApprovalDecision` (`args`), `ApprovalRequest` (`run_id`, `bundle_id`,
-`round`, `granted_by`), `Decision` (`approvals_needed`), `RunResult` (`approvals`), `ToolDef` (`reconcile_fn`) and
-`ToolMetadata` (`effect`). Here requests, decisions and results never set them, and no policy of the `lynx`
-profile sees an effect.
+`round`, `granted_by`), `Decision` (`approvals_needed`, `obligations`), `RunResult` (`approvals`), `ToolDef`
+(`reconcile_fn`) and `ToolMetadata` (`effect`). Here requests, decisions and results never set them, and no policy of
+the `lynx` profile sees an effect.
 """
 
 from __future__ import annotations

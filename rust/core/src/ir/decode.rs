@@ -239,9 +239,15 @@ impl<'a> Decoder<'a> {
         if let Some(spec) = transform {
             part::transform(spec, profile)?;
         }
-        let from = self.policy.words.len() as u32;
+        let from = self.policy.words.len();
         self.expr(fields.need(part::MATCH)?, 1)?;
-        let to = self.policy.words.len() as u32;
+        if part::is_monitored(fields, profile)? {
+            // The rule keeps its place, and its match is false: it takes no part in decisions.
+            self.policy.words.truncate(from);
+            let opened = flat_expr::open(&mut self.policy.words);
+            flat_expr::close(&mut self.policy.words, opened, Connective::Any);
+        }
+        let (from, to) = (from as u32, self.policy.words.len() as u32);
         if !is_plainly_sound(fields)? {
             part::declarative(fields, profile)?;
         }
@@ -538,6 +544,7 @@ fn is_plainly_sound(fields: &RuleFields<'_, '_>) -> Decode<bool> {
     let mut approvers = list(fields.need(part::APPROVERS)?, "`approvers`")?;
     let timeout = fields.need(part::TIMEOUT)?;
     Ok(fields.get(part::APPROVALS_NEEDED).is_none()
+        && fields.get(part::OBLIGATIONS).is_none()
         && text(fields.need(part::ID)?)
         && text(fields.need(part::REASON)?)
         && approvers.all(text)

@@ -23,7 +23,7 @@ use crate::source::Span;
 pub(crate) use decode::body;
 pub use decode::{decode, decode_within};
 use memory::Definitions;
-pub use part::{Leaf, RuleInfo, leaf, rule};
+pub use part::{Leaf, Obligation, RuleInfo, leaf, rule};
 
 /// The version of the format this crate reads.
 pub const IR_VERSION: i64 = 1;

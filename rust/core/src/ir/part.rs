@@ -9,7 +9,7 @@ use crate::clause::ops::{Op, Operator};
 use crate::json::tape::{Item, Node, Tape};
 use crate::lang::path::Head;
 use crate::lang::{Profile, Verdict};
-use crate::limits::{MAX_APPROVALS_NEEDED, MAX_TEST_DEPTH};
+use crate::limits::{MAX_APPROVALS_NEEDED, MAX_OBLIGATIONS, MAX_TEST_DEPTH};
 use crate::regex::Dialect;
 use crate::value::constant::Const;
 use crate::value::request::{Transform, TransformOp};
@@ -31,6 +31,8 @@ pub struct RuleInfo {
     pub timeout_seconds: Const,
     /// The rewrite, of a `transform` rule.
     pub transform: Option<Transform>,
+    /// What a permitted call is bound to, in the order of the rule.
+    pub obligations: Vec<Obligation>,
     /// The index among the host rules, of a host rule.
     pub host: Option<u32>,
 }
@@ -47,9 +49,21 @@ impl RuleInfo {
             approvers: Vec::new(),
             timeout_seconds: Const::Null,
             transform: None,
+            obligations: Vec::new(),
             host: None,
         }
     }
+}
+
+/// What a call that a rule decides is bound to: the host performs it.
+#[derive(Clone, Debug)]
+pub struct Obligation {
+    /// The name, by which the host finds what performs it.
+    pub name: Box<str>,
+    /// True if it is performed before the effect, which depends on it.
+    pub before: bool,
+    /// Its parameters.
+    pub value: Const,
 }
 
 /// The comparison of a leaf.
@@ -163,17 +177,19 @@ fn check(item: Item<'_, '_>, depth: usize) -> Decode<Check> {
     })
 }
 
-pub(super) type RuleFields<'t, 'a> = Fields<'t, 'a, 10>;
+pub(super) type RuleFields<'t, 'a> = Fields<'t, 'a, 12>;
 
 pub(super) const APPROVALS_NEEDED: usize = 0;
 pub(super) const APPROVERS: usize = 1;
 pub(super) const ID: usize = 2;
 pub(super) const MATCH: usize = 4;
-pub(super) const PRIORITY: usize = 5;
-pub(super) const REASON: usize = 6;
-pub(super) const TIMEOUT: usize = 7;
-pub(super) const TRANSFORM: usize = 8;
-pub(super) const VERDICT: usize = 9;
+pub(super) const MODE: usize = 5;
+pub(super) const OBLIGATIONS: usize = 6;
+pub(super) const PRIORITY: usize = 7;
+pub(super) const REASON: usize = 8;
+pub(super) const TIMEOUT: usize = 9;
+pub(super) const TRANSFORM: usize = 10;
+pub(super) const VERDICT: usize = 11;
 
 pub(super) fn rule_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<RuleFields<'t, 'a>> {
     map.fields(
@@ -184,6 +200,8 @@ pub(super) fn rule_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<RuleFields<'t, 'a>
             "id",
             "k",
             "match",
+            "mode",
+            "obligations",
             "priority",
             "reason",
             "timeout_seconds",
@@ -208,6 +226,7 @@ pub(super) fn declarative(fields: &RuleFields<'_, '_>, profile: Profile) -> Deco
             Some(spec) => Some(transform(spec, profile)?),
             None => None,
         },
+        obligations: obligations(fields, profile)?,
         host: None,
     };
     if profile == Profile::Strict {
@@ -233,6 +252,53 @@ fn approvals_needed(fields: &RuleFields<'_, '_>) -> Decode<u32> {
             "`approvals_needed` is not an integer between 2 and {MAX_APPROVALS_NEEDED}"
         ))
     })
+}
+
+/// The obligations of a rule; the rule has the key only where it has some.
+fn obligations(fields: &RuleFields<'_, '_>, profile: Profile) -> Decode<Vec<Obligation>> {
+    let Some(item) = fields.get(OBLIGATIONS) else {
+        return Ok(Vec::new());
+    };
+    let found = list(item, "`obligations`")?
+        .map(|item| obligation(item, profile))
+        .collect::<Decode<Vec<_>>>()?;
+    match (profile, found.len()) {
+        (Profile::Lynx, _) => Err(bad("a rule of the `lynx` profile has no `obligations`")),
+        (Profile::Strict, 1..=MAX_OBLIGATIONS) => Ok(found),
+        (Profile::Strict, count) => Err(bad(format!(
+            "a rule has {count} obligations, not 1 to {MAX_OBLIGATIONS}"
+        ))),
+    }
+}
+
+fn obligation(item: Item<'_, '_>, profile: Profile) -> Decode<Obligation> {
+    let fields =
+        Map::of(item, "an obligation")?.fields("an obligation", &["name", "phase", "value"])?;
+    let name = fields.text(0)?;
+    if name.is_empty() {
+        return Err(bad("the name of an obligation is empty"));
+    }
+    Ok(Obligation {
+        name: name.into(),
+        before: match fields.text(1)? {
+            "before" => true,
+            "after" => false,
+            other => return Err(bad(format!("`{other}` is not a phase"))),
+        },
+        value: constant(fields.need(2)?, profile)?,
+    })
+}
+
+/// Returns true if a rule takes no part in decisions, and is only compared.
+pub(super) fn is_monitored(fields: &RuleFields<'_, '_>, profile: Profile) -> Decode<bool> {
+    match (fields.get(MODE), profile) {
+        (None, _) => Ok(false),
+        (Some(_), Profile::Lynx) => Err(bad("a rule of the `lynx` profile has no `mode`")),
+        (Some(item), Profile::Strict) => match string(item, "`mode`")? {
+            "monitor" => Ok(true),
+            other => Err(bad(format!("`{other}` is not a mode"))),
+        },
+    }
 }
 
 /// The `transform` of a rule, if it has one.
