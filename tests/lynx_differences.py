@@ -16,3 +16,7 @@ EXTRA_FIELDS = {
     "ToolMetadata": ["effect", "compress"],
 }
 """Fields behind those of lynx-agent. `docs/migrating-from-lynx.md` names each."""
+OTHERWISE = {"ToolMetadata"}
+"""Names of 2.11 that are called in another way: `docs/reference/lynx-2-11.md` says how."""
+OTHER_OUTPUT = {34, 35}
+"""Examples of 2.11 whose output differs: a further event of the proxy, an address of a provider."""

@@ -22,6 +22,7 @@ import pytest
 import bobcat
 import campaign
 from bobcat.lynx.installing import CHILDREN
+from lynx_differences import OTHER_OUTPUT, OTHERWISE
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 TESTS = Path(__file__).parents[1]
@@ -52,10 +53,6 @@ UNCHANGED = (
 """Their tests of what 2.5 has, too."""
 
 
-OTHERWISE = {"ToolMetadata"}
-"""Names that are called in another way: `docs/reference/lynx-2-11.md` says how."""
-OTHER_OUTPUT = {34, 35}
-"""Examples whose output differs: a further event of the proxy, an address of a provider."""
 UNSTABLE = re.compile(r"0x[0-9a-f]+|[0-9a-f]{8}(-[0-9a-f-]{27})?\b|/tmp/\S+|\d{4}-\d\d-\d\dT[^\"\s]*|\d+(\.\d+)? ?ms")
 """Ids, directories, times and durations in outputs."""
 

@@ -169,6 +169,54 @@ class Broken:
             raise OSError("disk full")
 
 
+@pytest.mark.parametrize("phase", ["pre", "post"])
+def test_cancelling_a_task_cancels_its_handler(phase: str) -> None:
+    begun: list[asyncio.Event] = []
+
+    async def endless(duty: Obligation, request: Any, context: Any) -> None:
+        done.append(duty.id)
+        begun[-1].set()
+        await asyncio.sleep(60)
+
+    async def call_off(action: Any) -> None:
+        begun.append(asyncio.Event())
+        task = asyncio.create_task(action)
+        await begun[-1].wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    item = {"id": "tell", "phase": phase}
+    policy = compile_policy({"rules": [{"id": "r", "match": {}, "decision": "allow", "obligations": [item]}]})
+    for action in (
+        run_agent(Agent(1), "t", tools=TOOLS, policy=policy, obligations={"tell": endless}),
+        mediate(call("act"), policy.evaluate(call("act")), TOOLS, auto_deny("no"), obligations={"tell": endless}),
+    ):
+        done.clear()
+        asyncio.run(call_off(action))
+        assert done == (["tell"] if phase == "pre" else [done[0], "tell"])
+
+
+def test_a_handler_that_is_cancelled_by_itself_has_failed() -> None:
+    async def gives_up(duty: Obligation, request: Any, context: Any) -> None:
+        raise asyncio.CancelledError
+
+    for handler in (gives_up, exits):
+        answer = run(compile_policy(GATED), obligations={**BOTH, "issue": handler})
+        assert answer.startswith("[error] denied: pre-obligation 'issue' unfulfilled")
+    assert not done
+
+
+async def exits(duty: Obligation, request: Any, context: Any) -> None:
+    raise SystemExit(3)
+
+
+def test_arguments_of_the_wrong_type_are_named() -> None:
+    for policy in (3, "rules: []", None, {"rules": []}):
+        with pytest.raises(TypeError, match="policy must be a Policy"):
+            run(policy)
+
+
 @pytest.mark.parametrize("kind", ["policy.evaluated", "action.started", "obligation.required"])
 def test_nothing_runs_once_a_required_sink_has_failed(kind: str) -> None:
     run(compile_policy(GATED), obligations=BOTH, sinks=[Broken(kind)])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from bobcat.logs import logger
-from bobcat.lynx.v2_11.core.types import Obligation, ObligationOutcome
+from bobcat.lynx.v2_11.core.types import Decision, Obligation, ObligationOutcome, without_obligations
 from bobcat.lynx.v2_11.deciding import decide
 from bobcat.lynx.v2_11.fulfilment import ObligationRegistry, fulfil, of_phase, unmet
 from bobcat.model.decision import ActionRequest
@@ -26,15 +28,22 @@ MALFORMED = "action.failed"
 
 @dataclass(slots=True)
 class _Duties:
-    """The obligations of the present decision; `announced` once there was an event about them."""
+    """The present decision, which has obligations; `announced` once there was an event about them."""
 
     request: ActionRequest
-    obligations: tuple[Obligation, ...]
+    decision: Decision
     announced: bool = False
+
+    @property
+    def obligations(self) -> tuple[Obligation, ...]:
+        return self.decision.obligations
 
 
 class ObligedDriver(RunDriver):
-    """Driver of a run that meets the obligations of its decisions. The run has a sink: each refusal has an event."""
+    """Driver of a run that meets the obligations of its decisions. The run has a sink: each refusal has an event.
+
+    The machine gets the decisions without them: it knows Bobcat's own obligations only.
+    """
 
     def __init__(self, registry: ObligationRegistry | None, *arguments: Any) -> None:  # Any: those of `RunDriver`
         super().__init__(*arguments)
@@ -43,13 +52,15 @@ class ObligedDriver(RunDriver):
 
     def _decide(self, request: ActionRequest) -> Decided:
         decision = decide(self._policy, request)
-        self._duties = _Duties(request, decision.obligations) if decision.obligations else None
+        self._duties = _Duties(request, decision) if decision.obligations else None
         if log.isEnabledFor(logging.DEBUG):
             self._log_decision(request, decision)
-        return Decided(decision)
+        return Decided(without_obligations(decision))
 
     async def _ask_approval(self, command: AskApproval) -> Event:
         await self._announce()
+        if self._duties is not None:
+            command = msgspec.structs.replace(command, request=replace(command.request, decision=self._duties.decision))
         event = await super()._ask_approval(command)
         if isinstance(event, Approved) and event.answer.refusal is not None:
             await self._meet_all()

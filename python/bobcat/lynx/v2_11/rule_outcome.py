@@ -6,12 +6,12 @@ approvers, and the obligations of a declarative rule are found by the rule's id.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bobcat import pdp
 from bobcat.bundle import model
 from bobcat.bundle.host_code import HostFunction
-from bobcat.lynx.v2_11.core.types import Decision, Obligation
+from bobcat.lynx.v2_11.core.types import Decision, Obligation, without_obligations
 from bobcat.lynx.v2_11.obligations import Table, rule_key
 from bobcat.model.decision import ActionRequest, ExecutionContext, Verdict
 from bobcat.model.decision import Decision as CoreDecision
@@ -63,20 +63,21 @@ class MarkedRule:
             return None
         names = answer.matched_rules
         names = tuple(names) if self.name in names else (*names, self.name)
-        obligations: object = getattr(answer, "obligations", ())
-        if not isinstance(obligations, tuple | list) or not all(isinstance(item, Obligation) for item in obligations):
-            return CoreDecision(Verdict.DENY, MALFORMED.format(name=self.name), names)
-        given = Decision.of(answer, names, tuple(obligations))
-        if obligations or not isinstance(given.approvers, tuple | list):
+        given = _checked(answer, names, self.name)
+        if given.obligations or not isinstance(given.approvers, tuple | list):
             shown = CoreDecision(Verdict.DENY, UNAWARE.format(name=self.name), names, _Approvers())
         else:
-            approvers = _Approvers(given.approvers)
-            shown = CoreDecision(
-                given.verdict, given.reason, names, approvers, given.transform_args, given.timeout_seconds,
-                given.approvals_needed,
-            )  # fmt: skip
+            shown = replace(without_obligations(given), approvers=_Approvers(given.approvers))
         shown.approvers.given = given  # type: ignore[attr-defined]
         return shown
+
+
+def _checked(answer: CoreDecision, names: tuple[str, ...], rule: str) -> Decision:
+    """Return the decision of a rule; a denial if its obligations are malformed."""
+    obligations: object = getattr(answer, "obligations", ())
+    if isinstance(obligations, tuple | list) and all(isinstance(each, Obligation) for each in obligations):
+        return Decision.of(answer, names, tuple(obligations))
+    return Decision(Verdict.DENY, MALFORMED.format(name=rule), names)
 
 
 def rule_outcome(

@@ -133,6 +133,8 @@ def evaluate(bundle: model.Policy, request: ActionRequest, context: ExecutionCon
     if isinstance(bundle, PolicyBundle | LayeredPolicyBundle):
         return bundle.evaluate(request, context)
     found = pdp.evaluate(bundle, request, context)
+    if getattr(found, "obligations", ()):
+        return deny("the decision has obligations other than those of lynx-agent 2.11; denied", found.matched_rules)
     return Decision.of(found, found.matched_rules)
 
 

@@ -12,7 +12,7 @@ from bobcat.bundle import Policy
 from bobcat.compression import Compressor
 from bobcat.executors import Executor
 from bobcat.journal.records import RunStore
-from bobcat.lynx.v2_11.bundles import ObligedBundle
+from bobcat.lynx.v2_11.bundles import ObligedBundle, PolicyBundle
 from bobcat.lynx.v2_11.core.types import Decision
 from bobcat.lynx.v2_11.fulfilment import ObligationRegistry, checked_registry
 from bobcat.lynx.v2_11.layers import LayeredPolicyBundle
@@ -54,7 +54,8 @@ async def run_agent(
     `obligations` are the handlers of obligations, by the id of the obligation.
     """
     registry = checked_registry(obligations)
-    obliged = isinstance(policy, LayeredPolicyBundle | ObligedBundle) or bool(policy.python_rules)
+    obliged = isinstance(policy, LayeredPolicyBundle | ObligedBundle)
+    obliged = obliged or (isinstance(policy, PolicyBundle) and bool(policy.python_rules))
     if obliged:
         sinks = (*sinks, noop_sink())  # an observed run has an event for each refusal
     elif on_approval is not None:

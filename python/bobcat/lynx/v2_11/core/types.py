@@ -64,6 +64,14 @@ class Decision(decision.Decision):
         )  # fmt: skip
 
 
+def without_obligations(given: Decision) -> decision.Decision:
+    """Return a decision as those parts of Bobcat take it that do not know lynx-agent's obligations."""
+    return decision.Decision(
+        given.verdict, given.reason, given.matched_rules, given.approvers, given.transform_args, given.timeout_seconds,
+        given.approvals_needed,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class ActionResult(run.ActionResult):
     """The outcome of an action, and those of its obligations."""
