@@ -27,14 +27,13 @@ def evaluate_or_deny(
     request: ActionRequest,
     state: RunState | None = None,
     *,
-    evaluate: Callable[..., Decision] = pdp.evaluate,
+    evaluate: Callable[..., Decision] | None = None,
 ) -> Decision:
-    """The decision of `policy` on `request`, after what `state` remembers."""
+    """The decision of `policy` on `request`, after what `state` remembers. `evaluate` replaces that of the core."""
+    ask = evaluate or pdp.evaluate
     try:
         decision: object = (
-            evaluate(policy, request, request.context)
-            if state is None
-            else evaluate(policy, request, request.context, state)
+            ask(policy, request, request.context) if state is None else ask(policy, request, request.context, state)
         )
     except KeyboardInterrupt:
         raise
