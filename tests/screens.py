@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -56,6 +57,7 @@ from bobcat.testing.crashsim.report import Report as CrashReport
 from bobcat.testing.crashsim.verdict import Row
 from bobcat.triggers.model import FIRING_KIND, Firing, Trigger
 from bobcat.workers.job import Job
+from ui.console import served
 
 Screen = Callable[[str], str]
 TIME = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -376,6 +378,20 @@ def with_store(*args: str, answered: bool = True) -> Screen:
         return command(*given, "--store", STORE)
 
     return screen
+
+
+def watched(text: str) -> str:
+    """The pages of `bobcat ui` on a store with the text in it."""
+    text = text.replace("\0", "").encode()[:500].decode(errors="ignore") or "r"
+    id = stored(text)
+
+    async def pages() -> str:
+        async with contextlib.aclosing(SQLiteStore("runs.db")) as store, served(store) as browser:
+            alice = await browser.of("alice")
+            paths = ("/runs", f"/run?id={quote(text, safe='')}", "/approvals?status=all", f"/approvals/{id}")
+            return "".join([(await alice.get(path)).text for path in paths])
+
+    return asyncio.run(pages())
 
 
 def threaded(*args: str) -> Screen:
@@ -737,6 +753,8 @@ SCREENS: dict[str, Screen] = {
     "bobcat runs queue": with_store("runs", "queue", "TEXT", "--run-id", "RUN"),
     "bobcat runs resume": with_store("runs", "resume", "RUN"),
     "bobcat runs cancel": with_store("runs", "cancel", "RUN", "--reason", "TEXT"),
+    "bobcat ui": lambda text: command("ui", named(text)),
+    "bobcat ui pages": watched,
     "bobcat worker": lambda text: command("worker", named(text), "--store", STORE),
     "bobcat policy": lambda text: command("policy", "lint", flawed(text)),
     "bobcat packs list": lambda text: command("packs", "list", named(text)),

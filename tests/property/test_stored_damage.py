@@ -40,10 +40,10 @@ from bobcat.approvals.record import approval_from_json
 from bobcat.cli.failures import InputError
 from bobcat.cli.journal_file import read_journals
 from bobcat.cli.json_option import json_object
-from bobcat.cli.timeline import timeline
 from bobcat.cli.trace import trace
 from bobcat.errors import JobError
 from bobcat.journal.records import StepRecord, step_record_to_json
+from bobcat.runtime.timeline import timeline
 from bobcat.stores.protocol import RunSummary
 from bobcat.workers.job import Job, job_from_json
 from documents import Documents

@@ -80,12 +80,11 @@ def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -
 def show(id: str, store_url: str, output_format: str) -> None:
     """Show one approval: the question, its approvers, and the answers."""
     from bobcat.approvals import Approvals
-    from bobcat.cli.hooks.call import CALL_KIND
+    from bobcat.approvals.hook_calls import workspace_of
 
     async def work(store: Any) -> tuple[Approval, str | None]:
         approval = await Approvals(store).show(id)
-        call = await store.get(CALL_KIND, approval.run_id)
-        return approval, None if call is None else str(call.body.get("workspace", ""))
+        return approval, await workspace_of(store, approval.run_id)
 
     _show(*with_store(store_url, work), output_format)
 
@@ -138,40 +137,16 @@ def deny(id: str, approver: str, reason: str, store_url: str, output_format: str
 def _answer(store_url: str, work: Callable[[Approvals], Awaitable[AnswerResult]], output_format: str) -> None:
     """Give an answer, and print the resulting state of the run."""
     from bobcat.approvals import Approvals
+    from bobcat.approvals.outlook import outlook as outlook_of
 
     async def answer(store: Any) -> tuple[AnswerResult, str]:
         answered = await work(Approvals(store))
-        return answered, await _outlook(store, answered.approval)
+        return answered, await outlook_of(store, answered.approval)
 
     answered, outlook = with_store(store_url, answer)
     _answered(answered, output_format)
     if output_format == "text" and answered.approval.status != "pending":
         click.echo(outlook)
-
-
-async def _outlook(store: Any, approval: Approval) -> str:  # Any: a `DurableStore`
-    """Describe the effect of the answer."""
-    from bobcat.approvals.inbox import JOB_KIND
-    from bobcat.cli.hooks.call import CALL_KIND
-
-    if await store.get(CALL_KIND, approval.run_id) is not None:
-        permitted = "permitted, once" if approval.status == "granted" else "refused, and after that asked about again"
-        return f"the next proposal of the same call is {permitted}"
-    run = await store.run(approval.run_id)
-    has_job = await store.get(JOB_KIND, approval.run_id) is not None
-    return _run_outlook(safe_text(approval.run_id), None if run is None else run.status, has_job=has_job)
-
-
-def _run_outlook(run_id: str, status: str | None, *, has_job: bool) -> str:
-    """Describe how a run resumes after its approval is answered."""
-    if status == "queued" and has_job:
-        return f"run {run_id} is queued"
-    if not has_job:
-        state = "has not ended" if status is None else f"is {status}"
-        return f"run {run_id} {state} and was never queued: it resumes when its program calls `run_agent` for it again"
-    if status == "failed":
-        return f"run {run_id} is failed: `bobcat runs resume {run_id}` queues it again"
-    return f"run {run_id} is {status or 'not begun'}"
 
 
 def _answered(answered: AnswerResult, output_format: str) -> None:

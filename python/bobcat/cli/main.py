@@ -57,6 +57,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "threads",
             "List, show, rename, archive, export and import threads.",
         ),
+        "ui": ("bobcat.cli.ui", "ui", "Show the runs and approvals of a store in a browser."),
         "worker": ("bobcat.cli.worker", "worker", "Execute queued runs."),
         "triggers": ("bobcat.cli.triggers", "triggers", "List, show, confirm and stop triggers."),
         "undo": ("bobcat.cli.undo", "undo", "List, show and undo the changes of protected tools."),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from bobcat.cli.failures import InputError, NotAllowed
 from bobcat.cli.options import Decorated
+from bobcat.text.elapsed import since as since
 
 if TYPE_CHECKING:
     from bobcat.journal.records import StepRecord
@@ -61,12 +62,3 @@ def records_in_store(url: str, run_id: str, *, may_lack: bool = False) -> list[S
     if not records and not may_lack:
         raise InputError(f"no records of a run `{run_id}` in this store")
     return records
-
-
-def since(moment: Any, now: Any) -> str:  # Any: datetimes; their module is loaded by the caller
-    """Format the time since or until a moment in the largest sufficient unit."""
-    seconds = abs((now - moment).total_seconds())
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -14,7 +14,16 @@ from bobcat.cli.journal_file import read_journals
 from bobcat.cli.options import format_option
 from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
 from bobcat.cli.store import records_in_store, store_option_of
-from bobcat.cli.timeline import AttemptEntry, EndEntry, Entry, StepEntry, Timeline, TransitionEntry, timeline
+from bobcat.runtime.timeline import (
+    AttemptEntry,
+    EndEntry,
+    Entry,
+    StepEntry,
+    Timeline,
+    TransitionEntry,
+    step_notes,
+    timeline,
+)
 from bobcat.text.display import readable_json, safe_json, safe_name, safe_text
 
 if TYPE_CHECKING:
@@ -31,11 +40,6 @@ STATUS_COLOURS = {
     "uncertain": "bold yellow",
     "waiting": "yellow",
     "unfinished": "dim",
-}
-NOTES = {
-    "uncertain": "intent without result: the action may have been executed",
-    "waiting": "waiting for an approval",
-    "unfinished": "neither intent nor result: the action did not begin",
 }
 
 
@@ -157,23 +161,8 @@ def _step(line: Timeline, step: StepEntry, *, full: bool) -> list[Text]:
     text.append(f"  {step.status}", style=STATUS_COLOURS[step.status])
     if step.duration_ms is not None:
         text.append(f"  {safe_text(step.duration_ms)} ms", style="dim")
-    below: list[tuple[str, str]] = []
-    if step.approver is not None:
-        below.append((f"granted by {safe_name(step.approver)}", "dim"))
-    if step.resolved_uncertain:
-        refused = step.denied
-        what = "not run again after" if refused else "retried after"
-        below.append(
-            (f"{what} an uncertain attempt, which may have been executed{'' if refused else ' too'}", "yellow")
-        )
-    if step.reconciled:
-        below.append(("not run again: the reconciler found that an earlier attempt happened", "dim"))
-    if step.abandoned is not None and step.ok is None:
-        below.append((f"begun, but not finished: {_cut(step.abandoned, full=full)}", "dim"))
-    if step.status in NOTES and not (step.status == "unfinished" and step.abandoned is not None):
-        below.append((NOTES[step.status], STATUS_COLOURS[step.status]))
-    if step.message:
-        below.append((_cut(step.message, full=full), "dim"))
+    colours = {"plain": "dim", "caution": "yellow", **STATUS_COLOURS}
+    below = [(_cut(note.text, full=full), colours[note.kind]) for note in step_notes(step)]
     return [text, *(Text(" " * 13 + words, style=style) for words, style in below)]
 
 

@@ -78,19 +78,34 @@ def document(
     style = "'unsafe-inline'" if styled else _hash(STYLE)
     scripts = f"; script-src {_hash(script)}" if script else ""
     rules = f"default-src 'none'; style-src {style}{scripts}; base-uri 'none'; form-action 'none'"
-    links = "".join(f'<li><a href="#{id}">{shown}</a></li>' for id, shown in (sections or {}).items())
-    navigation = f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n' if links else ""
+    head = f'<meta http-equiv="Content-Security-Policy" content="{rules}"><style>{STYLE}</style>'
+    links = {f"#{id}": shown for id, shown in (sections or {}).items()}
+    return _page(title, parts, head, navigation("Sections", links), f"<script>{script}</script>\n" if script else "")
+
+
+def served_page(title: str, parts: Iterable[str], *, links: str, style: str, refresh: str = "") -> str:
+    """A page of a server, which sends the policy of the page as a header. `style` is the path of `STYLE`.
+
+    `refresh` is the `content` of a reload, such as `5`.
+    """
+    reload = f'<meta http-equiv="refresh" content="{refresh}">' if refresh else ""
+    return _page(title, parts, f'{reload}<link rel="stylesheet" href="{style}">', links, "")
+
+
+def navigation(label: str, links: Mapping[str, str], extra: str = "") -> str:
+    """A navigation landmark: addresses with safe titles; nothing without links."""
+    items = "".join(f'<li><a href="{to}">{shown}</a></li>' for to, shown in links.items())
+    return f'<nav aria-label="{label}"><ul>{items}{extra}</ul></nav>\n' if items else ""
+
+
+def _page(title: str, parts: Iterable[str], head: str, links: str, end: str) -> str:
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="no-referrer">'
-        f"<title>{text(title)}</title><style>{STYLE}</style></head>\n<body>\n"
-        f'<a class="skip" href="#main">Skip to the content</a>\n<header><h1>{text(title)}</h1></header>\n{navigation}'
-        f'<main id="main" tabindex="-1">\n{body}\n</main>\n'
-        + (f"<script>{script}</script>\n" if script else "")
-        + "</body></html>\n"
+        f'<meta name="referrer" content="same-origin">{head}<title>{text(title)}</title></head>\n<body>\n'
+        f'<a class="skip" href="#main">Skip to the content</a>\n<header><h1>{text(title)}</h1></header>\n{links}'
+        f'<main id="main" tabindex="-1">\n{body}\n</main>\n{end}</body></html>\n'
     )
 
 

@@ -22,6 +22,7 @@ tbody th { font-weight: 600; overflow-wrap: anywhere; } th.n, td.n { text-align:
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.5rem; }
 dt { color: var(--quiet); } dd { margin: 0; overflow-wrap: anywhere; }
 code { font-size: .9em; overflow-wrap: anywhere; } td ul { margin: .2rem 0; padding-left: 1.1rem; }
+.args { margin: 0; padding-left: 1.1rem; } .args code { white-space: pre-wrap; }
 .wide { overflow-x: auto; } th.wide { width: 70%; }
 .rule td, .rule th { font-weight: 600; padding-top: .7rem; }
 .clause td:first-child { padding-left: 1.25rem; }

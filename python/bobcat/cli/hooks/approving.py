@@ -17,10 +17,11 @@ from typing import Any
 
 from bobcat.approvals import Answer, Pending, ask, durable_approvals
 from bobcat.approvals.binding import canonical
+from bobcat.approvals.hook_calls import CALL_KIND
 from bobcat.bundle import Policy
 from bobcat.cli.hooks.answer import Answer as HookAnswer
 from bobcat.cli.hooks.answer import choose, obligation_problem, rewrite_problem, stated_reason
-from bobcat.cli.hooks.call import CALL_KIND, HookError
+from bobcat.cli.hooks.call import HookError
 from bobcat.cli.hooks.remember import Remembering
 from bobcat.errors import ApprovalError, StoreError
 from bobcat.ir.canonical import EncodingError

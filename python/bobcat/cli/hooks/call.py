@@ -43,9 +43,6 @@ TASK_EVENTS: Mapping[Host, str] = {
 }
 """The event after the user has written."""
 
-CALL_KIND = "hook-call"
-"""Kind of the store's document of a call that needs an approval: its consumed answers, its tool, its directory."""
-
 Fields: TypeAlias = Mapping[str, Any]  # Any: JSON
 
 

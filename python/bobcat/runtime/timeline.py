@@ -1,11 +1,11 @@
-"""Timelines of journaled runs, step by step, for `bobcat trace`. Pure."""
+"""Timelines of journaled runs, step by step, for `bobcat trace` and `bobcat ui`. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from bobcat.journal.index import EFFECTFUL_VERDICTS, JournalIndex, index_journal
 from bobcat.journal.legacy_names import is_refusal
@@ -91,6 +91,37 @@ class EndEntry:
     """The end of an attempt without an answer."""
 
     attempt: AttemptEntry
+
+
+NOTES = {
+    "uncertain": "intent without result: the action may have been executed",
+    "waiting": "waiting for an approval",
+    "unfinished": "neither intent nor result: the action did not begin",
+}
+
+
+class StepNote(NamedTuple):
+    """A line about a step. `kind` is `plain`, `caution`, or the status that the line explains."""
+
+    text: str
+    kind: str
+
+
+def step_notes(step: StepEntry) -> Iterator[StepNote]:
+    """Yield the lines below a step; their texts hold untrusted text."""
+    if step.approver is not None:
+        yield StepNote(f"granted by {step.approver}", "plain")
+    if step.resolved_uncertain:
+        what, too = ("not run again after", "") if step.denied else ("retried after", " too")
+        yield StepNote(f"{what} an uncertain attempt, which may have been executed{too}", "caution")
+    if step.reconciled:
+        yield StepNote("not run again: the reconciler found that an earlier attempt happened", "plain")
+    if step.abandoned is not None and step.ok is None:
+        yield StepNote(f"begun, but not finished: {step.abandoned}", "plain")
+    if step.status in NOTES and not (step.status == "unfinished" and step.abandoned is not None):
+        yield StepNote(NOTES[step.status], step.status)
+    if step.message:
+        yield StepNote(step.message, "plain")
 
 
 Entry: TypeAlias = AttemptEntry | StepEntry | EndEntry | TransitionEntry
