@@ -12,6 +12,12 @@ CASE = ("name", "tags", "context", "parameters", "table", "request", "expect", "
 STEP = ("call", "expect", "after", "same_reply", "approved", "result", "failed")
 EXPECT = ("verdict", "rule", "reason_matches", "args", "error")
 REQUEST = ("tool", "args", "declared", "context")
+ORDERS: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("cases", "*"): CASE,
+    ("cases", "*", "expect"): EXPECT,
+    ("cases", "*", "request"): REQUEST,
+}
+"""The order in which the formatter writes the keys."""
 
 SYNONYMS: Mapping[str, str] = synonyms(
     {
