@@ -213,6 +213,16 @@ def test_an_environment_with_too_many_values_is_no_column(run: Run) -> None:
     assert "20 values of environment: too many for columns" in Path("policy-report.html").read_text()
 
 
+def test_a_monitored_rule_is_shown_and_decides_nothing(run: Run) -> None:
+    Path("policy.yaml").write_text("rules: [{id: a, match: {tool: x}, decision: deny, mode: monitor}, "
+                                   "{id: b, match: {tool: x}, decision: allow}]\n")  # fmt: skip
+    found = facts(run)
+    assert [rule["monitored"] for rule in found["rules"]] == [True, False]
+    assert found["access"]["rows"][0]["cells"][0]["verdicts"] == ["allow"]
+    run("report", "policy.yaml")
+    assert "monitored: decides nothing" in Path("policy-report.html").read_text()
+
+
 def test_the_lynx_profile_is_reported(run: Run) -> None:
     Path("policy.yaml").write_text("rules: [{id: a, match: {tool: x, args.n: 1}, decision: allow}, "
                                    "{id: b, match: {tool: y}, decision: deny}]\n")  # fmt: skip

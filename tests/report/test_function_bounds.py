@@ -20,7 +20,7 @@ from pyrules.differential_rules import compiled
 from pyrules.grammar import forget, rule_of
 from pyrules.rules import corpus
 
-CALLS = 60
+CALLS = 25
 TOOLS = frozenset(("read_file", "deploy", "t"))
 LOWERED = {
     name: found.rule for name, rule in corpus().items() if (found := lower_function(rule, name, 0)).rule is not None

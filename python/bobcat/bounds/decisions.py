@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from msgspec import UnsetType
+
 from bobcat.bounds.code_outcomes import ABSTAINS, ALL, RAISES, verdicts_of
 from bobcat.bounds.known import HAS_SHADOW, REVERSIBLE, TOOL, Exactly, Fact, Known, is_text
 from bobcat.bounds.outcomes import ABSENT, ERROR, FALSE, TRUE, Outcomes
@@ -56,7 +58,9 @@ class Bounds:
         self._outcomes = Outcomes(policy.profile)
         self._any_tool: list[int] = []
         self._by_tool: dict[str, list[int]] = {}
-        for index, rule in enumerate(policy.rules):
+        self._enforced = [index for index, rule in enumerate(policy.rules) if not is_monitored(rule)]
+        for index in self._enforced:
+            rule = policy.rules[index]
             tools = named_tools(rule) if isinstance(rule, IrRule) else ()
             if not all(map(is_text, tools)):  # a comparison with another value can be an error
                 tools = ()
@@ -69,7 +73,7 @@ class Bounds:
         """The verdicts of the calls with a known part."""
         tool = known.facts.get(TOOL)
         if tool is None:
-            return self._cell(range(len(self._policy.rules)), known)
+            return self._cell(self._enforced, known)
         about = self._by_tool.get(tool.value, []) if isinstance(tool, Exactly) else []
         if not isinstance(tool, Exactly):
             about = [index for name, found in self._by_tool.items() if name not in tool.texts for index in found]
@@ -121,6 +125,11 @@ class Bounds:
         else:
             yield Part(None, defaults.on_missing_shadow, False)
             yield Part(None, defaults.on_no_match, False)
+
+
+def is_monitored(rule: AnyRule) -> bool:
+    """Return true for a rule that takes no part in decisions."""
+    return isinstance(rule, IrRule) and not isinstance(rule.mode, UnsetType)
 
 
 def _flag(fact: Fact | None) -> bool | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bobcat.bounds.decisions import Cell
+from bobcat.bounds.decisions import Cell, is_monitored
 from bobcat.bundle import Policy
 from bobcat.bundle.explanation import KINDS, RuleKind
 from bobcat.diagnostics.model import Diagnostic, Span
@@ -37,6 +37,8 @@ class RuleFact:
     span: Span | None
     place: str
     description: str
+    monitored: bool
+    """True for a rule that takes no part in decisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class PolicyReport:
         description = "" if source is None else source.description
         return RuleFact(
             index, name, KINDS[type(rule)], rule.priority, verdict, tuple(line[2:] for line in lines), span, place,
-            description,
+            description, is_monitored(rule),
         )  # fmt: skip
 
     @cached_property
@@ -134,6 +136,7 @@ class PolicyReport:
                 {
                     "id": fact.id, "kind": fact.kind, "priority": fact.priority, "verdict": fact.verdict,
                     "match": list(fact.lines), "place": fact.place, "description": fact.description,
+                    "monitored": fact.monitored,
                 }
                 for fact in self.rules
             ],

@@ -89,7 +89,7 @@ def _rule_row(report: PolicyReport, fact: RuleFact, findings: list[str]) -> str:
     noted = f"<br>{', '.join(findings)}" if findings else ""
     cells = [
         cell(f"{fact.priority}", "n"),
-        cell(f'<b class="{kind}">{words}</b>'),
+        cell(f'<b class="{kind}">{words}</b>' + ("<br>monitored: decides nothing" if fact.monitored else "")),
         cell(lines([*shown, *more])),
         cell(f"<span class=quiet>{text(fact.place)}</span>"),
     ]
