@@ -99,14 +99,21 @@ def combiner(rng: Random) -> Any:
 def shown(decision: Any) -> Any:
     args = decision.transform_args
     return [
-        str(decision.verdict), repr(decision.reason), list(map(repr, decision.matched_rules)),
-        list(map(repr, decision.approvers)), repr(decision.timeout_seconds),
-        None if args is None else [[name, typed_text(args[name])] for name in sorted(args, key=repr)],
+        str(decision.verdict), exact(decision.reason), list(map(exact, decision.matched_rules)),
+        list(map(exact, decision.approvers)), exact(decision.timeout_seconds),
+        None if args is None else exact(dict(args)),
         [[each.id, each.phase, pairs(each.params)] for each in decision.obligations],
     ]  # fmt: skip
 
 
-def typed_text(value: Any) -> str:
+def exact(value: Any) -> Any:
+    """A value as JSON that tells types apart, but not a set from a frozen one, nor the order of a mapping."""
+    if isinstance(value, dict):
+        return ["map", sorted(([exact(key), exact(item)] for key, item in value.items()), key=repr)]
+    if isinstance(value, list):
+        return ["list", *map(exact, value)]
+    if isinstance(value, set | frozenset):
+        return ["set", *sorted(repr(typed(item)) for item in value)]
     return re.sub(r" at 0x[0-9a-f]+", "", repr(typed(value)))
 
 
