@@ -69,13 +69,14 @@ def doctor(policy: str, output_format: str) -> int:
         click.echo("evaluating calls with both profiles ...", err=True)
     found = examine(text, name)
     if output_format == "json":
-        write_json(_to_json(found))
+        write_json(examination_json(found))
     else:
-        _show(found, name, text)
+        show_examination(found, name, text)
     return 0 if found.clean else FINDINGS
 
 
-def _show(found: Examination, name: str, text: str) -> None:
+def show_examination(found: Examination, name: str, text: str) -> None:
+    """Print the refusals and the differences, and their numbers."""
     for refusal in found.refusals:
         _show_refusal(refusal, {name: text})
     for difference in found.differences:
@@ -146,14 +147,15 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def _to_json(found: Examination) -> dict[str, Any]:  # Any: JSON
+def examination_json(found: Examination) -> dict[str, Any]:  # Any: JSON
+    """Return an examination as plain JSON data."""
     return {
         "refusals": [
             {
                 "code": refusal.diagnostic.code,
                 "message": refusal.diagnostic.message,
                 "help": refusal.diagnostic.help,
-                **_span_to_json(refusal.diagnostic.span),
+                **_spanexamination_json(refusal.diagnostic.span),
                 "rule": refusal.rule,
                 "request": refusal.request,
                 "lynx": None if refusal.lynx is None else decision_json(refusal.lynx),
@@ -165,7 +167,7 @@ def _to_json(found: Examination) -> dict[str, Any]:  # Any: JSON
                 "rule": difference.rule,
                 "cause": difference.cause,
                 "strict_permits_more": difference.lost < 0,
-                **_span_to_json(difference.span),
+                **_spanexamination_json(difference.span),
                 "request": difference.request,
                 "lynx": decision_json(difference.lynx),
                 "strict": decision_json(difference.strict),
@@ -178,6 +180,6 @@ def _to_json(found: Examination) -> dict[str, Any]:  # Any: JSON
     }
 
 
-def _span_to_json(span: Span | None) -> dict[str, int | None]:
+def _spanexamination_json(span: Span | None) -> dict[str, int | None]:
     known = span is not None and span.line > 0
     return {"line": span.line if known and span else None, "column": span.column if known and span else None}

@@ -45,7 +45,7 @@ def fmt(paths: tuple[str, ...], output_format: str, *, check: bool, diff: bool) 
         elif result.changed:
             changed.append(file)
             if diff:
-                _show_diff(before, result.text, file)
+                show_diff(before, result.text, file)
             if not check and not diff:
                 write_file(os.path.realpath(file), result.text)
     dry = check or diff
@@ -63,7 +63,7 @@ def _standard_input(paths: tuple[str, ...], *, check: bool, diff: bool) -> int:
     if result is None:
         return USAGE
     if diff:
-        _show_diff(before, result.text, "<stdin>")
+        show_diff(before, result.text, "<stdin>")
     elif not check:
         click.echo(result.text.encode("utf-8"), nl=False)
     return FINDINGS if result.changed and (check or diff) else 0
@@ -111,7 +111,8 @@ def _formatted(path: str) -> tuple[str, Formatted | None]:
         return text, None
 
 
-def _show_diff(before: str, after: str, file: str) -> None:
+def show_diff(before: str, after: str, file: str) -> None:
+    """Print the difference of two texts of a file."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
     lines = unified_diff(before.splitlines(), after.splitlines(), file, file, lineterm="")
     for number, line in enumerate(lines):

@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "init": ("bobcat.cli.init", "init", "Write a starter policy and its tests."),
         "import": ("bobcat.cli.import_", "import_", "Turn permissions of coding agents into a policy."),
         "fmt": ("bobcat.cli.fmt", "fmt", "Format policies and suites, with their comments."),
+        "migrate": ("bobcat.cli.migrate", "migrate", "Rewrite policies in the current spelling, or for strict."),
         "check": ("bobcat.cli.check", "check", "Report errors and warnings of policies."),
         "test": ("bobcat.cli.test", "test", "Run the tests of policies."),
         "eval": ("bobcat.cli.eval", "eval_", "Evaluate one tool call."),

@@ -6,13 +6,13 @@ the same errors, and if comments ignore the same findings. Where the order of ke
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from bobcat.diagnostics.model import Diagnostic, Span
 from bobcat.formatting.comments import attach
 from bobcat.formatting.layout import Layout
+from bobcat.formatting.line_ends import as_in, with_lf
 from bobcat.formatting.orders import KeyOrders
 from bobcat.formatting.tree import Unformattable, read_tree
 from bobcat.frontend.files import Inputs, PolicyFiles
@@ -23,8 +23,6 @@ from bobcat.frontend.yaml.source import collector_paused, compose
 from bobcat.ir.canonical import digest, encode
 from bobcat.ir.schema import Profile
 from bobcat.lint.check import check_source
-
-_LINE_END = re.compile("\r\n|\r|\n")
 
 
 class FormatError(ValueError):
@@ -49,7 +47,7 @@ def formatted(text: str, file: str, orders: KeyOrders, *, policy: bool = True, p
     `policy`: the text is a policy and not a suite. `path` is the place of the file, for the files that it includes.
     The result has the line ends of the first line, and no byte order mark.
     """
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    plain = with_lf(text)
     data = _data(plain, file)
     before = _meaning(plain, file, path) if policy else None
     for order in (orders, {}):
@@ -63,8 +61,7 @@ def formatted(text: str, file: str, orders: KeyOrders, *, policy: bool = True, p
             and (before is None or _meaning(result, file, path) == before)
             and _laid_out(result, file, order) == result
         ):
-            windows = (found := _LINE_END.search(text)) is not None and found[0] == "\r\n"
-            made = result.replace("\n", "\r\n") if windows else result
+            made = as_in(text, result)
             return Formatted(made, made != text)
     raise FormatError(f"{file}: the formatted text would not mean the same; the file is left as it is")
 
