@@ -117,6 +117,22 @@ def test_ids_are_those_of_the_version(tmp_path: Path) -> None:
     assert old[1] == new[1]
 
 
+def test_threads_that_select_versions_leave_one_of_them(tmp_path: Path) -> None:
+    code = (
+        "import bobcat.lynx, sys; from concurrent.futures import ThreadPoolExecutor\n"
+        "sys.setswitchinterval(1e-6)\n"
+        "names = lambda: {name: vars(bobcat.lynx)[name] for name in bobcat.lynx.__all__}\n"
+        "before = names()\n"
+        "versions = ['2.5', '2.11', '2.11'] * 100\n"
+        "with ThreadPoolExecutor(8) as threads:\n"
+        "    list(threads.map(lambda version: bobcat.lynx.install(version=version), versions))\n"
+        "import lynx; print({'2.5.0': False, '2.11.1': True}[lynx.__version__] == hasattr(lynx, 'PolicyLayer'))\n"
+        "bobcat.lynx.install()\n"
+        "print(before == names(), hasattr(lynx, 'PolicyLayer'))\n"
+    )
+    assert python("-c", code, cwd=tmp_path) == "True\nTrue False\n"
+
+
 def test_child_processes_have_the_same_version(tmp_path: Path) -> None:
     code = (
         "import bobcat.lynx, os, subprocess, sys; bobcat.lynx.install(children=True, version='2.11')\n"

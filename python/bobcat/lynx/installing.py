@@ -15,6 +15,7 @@ from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_loader
 from pathlib import Path
+from threading import RLock
 from types import CodeType, ModuleType
 
 from bobcat.lynx.surface import ADDED, HOME, VERSIONS, Surface, Version, checked_version
@@ -74,6 +75,8 @@ class _Finder(MetaPathFinder, Loader):
 
 
 _FINDER = _Finder()
+_LOCK = RLock()
+"""Held while the version changes: threads see one version at a time."""
 
 
 def install(*, children: bool = False, version: Version = "2.5") -> None:
@@ -88,9 +91,14 @@ def install(*, children: bool = False, version: Version = "2.5") -> None:
     Raises `ValueError` for another version.
     """
     selected = checked_version(version)
+    with _LOCK:
+        _install(selected, children=children)
+
+
+def _install(selected: Version, *, children: bool) -> None:
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
-    loaded = [name for name in sys.modules if name == NAME or name.startswith(f"{NAME}.")]
+    loaded = _loaded()
     foreign = [name for name in loaded if not _is_ours(sys.modules[name])]
     for name in foreign:
         del sys.modules[name]
@@ -98,7 +106,7 @@ def install(*, children: bool = False, version: Version = "2.5") -> None:
         warnings.warn(
             f"imported before `bobcat.lynx.install()`, and still lynx-agent's: {', '.join(sorted(foreign))}",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     _show(selected)
     if children:
@@ -113,13 +121,14 @@ def install(*, children: bool = False, version: Version = "2.5") -> None:
 
 def uninstall() -> None:
     """Undo `install`: `import lynx` finds the previous package again, or fails; `bobcat.lynx` is that of 2.5."""
-    _show("2.5")
-    if _FINDER in sys.meta_path:
-        sys.meta_path.remove(_FINDER)
-    for name in [name for name in sys.modules if name == NAME or name.startswith(f"{NAME}.")]:
-        if _is_ours(sys.modules[name]):
-            del sys.modules[name]
-    _remove_children()
+    with _LOCK:
+        _show("2.5")
+        if _FINDER in sys.meta_path:
+            sys.meta_path.remove(_FINDER)
+        for name in _loaded():
+            if _is_ours(sys.modules[name]):
+                del sys.modules[name]
+        _remove_children()
 
 
 def version_of_environment() -> Version:
@@ -129,6 +138,11 @@ def version_of_environment() -> Version:
         return checked_version(given)
     except ValueError as error:
         raise ValueError(f"{VERSION_VARIABLE}: {error}") from None
+
+
+def _loaded() -> list[str]:
+    """Return the imported modules with the package's name. Other threads may import at the same time."""
+    return [name for name in list(sys.modules) if name == NAME or name.startswith(f"{NAME}.")]
 
 
 def _show(version: Version) -> None:
