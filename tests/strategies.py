@@ -284,6 +284,12 @@ def transforms(draw: st.DrawFn) -> Any:
     return construct.transform(op, path, None if op == "delete" else to_const(draw(json_values)))
 
 
+OBLIGATIONS = st.builds(
+    construct.obligation, st.sampled_from(["notify", "page"]), st.sampled_from(["a", 4, None, ["x"]]),
+    st.sampled_from(["before", "after"]),
+)  # fmt: skip
+
+
 @st.composite
 def rules(draw: st.DrawFn, index: int) -> IrRule:
     verdict = draw(st.sampled_from(["allow", "deny", "dry_run", "approve_required", "transform", "transform"]))
@@ -297,6 +303,8 @@ def rules(draw: st.DrawFn, index: int) -> IrRule:
         approvers=draw(st.lists(st.sampled_from(["alice", "bob"]), max_size=2, unique=True)) if approval else (),
         timeout_seconds=draw(st.sampled_from([None, 0, 30, 0.5])) if approval else None,
         transform=draw(transforms()) if verdict == "transform" else None,
+        obligations=draw(st.one_of(st.just([]), st.just([]), st.lists(OBLIGATIONS, max_size=2))),
+        monitored=draw(st.sampled_from([False, False, False, False, True])),
     )
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "check_pattern",
     "check_request",
     "evaluate",
+    "evaluate_beside",
     "evaluate_json",
     "evaluate_many",
     "explain",
@@ -197,6 +198,15 @@ def evaluate(
     """Return the decision of `bundle` on `request`. `context` replaces the request's; `state` is that of its run.
 
     Never raises because of a request's content; TypeError for a wrong bundle or request type.
+    """
+
+def evaluate_beside(
+    bundle: Program, candidate: Program, request: ActionRequest, context: ExecutionContext, /
+) -> Decision | tuple[Decision, Decision] | None:
+    """Return the decision of `bundle`, with that of `candidate` in a tuple unless both have the same outcome.
+
+    The same outcome is the same verdict by the same rules, without new arguments or an approval. None where one of the
+    two has a Python rule that is not compiled, or the `lynx` profile.
     """
 
 def evaluate_many(bundle: Program, requests: Iterable[ActionRequest]) -> list[Decision]:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bobcat.ir import schema as ir
-from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Obligation, Verdict
 from oracle.operators import ABSENT, FALSE, Kind, Truth, all_of, any_of, negate, operate, truth
 from oracle.values import CannotEvaluate, Missing, Ref, constant, read, view
 
@@ -144,6 +144,8 @@ class _Run:
         return _Fired(Decision(Verdict.DENY, reason, (marker,)))
 
     def rule(self, rule: ir.IrRule, request: ActionRequest) -> _Fired | None:
+        if rule.mode == "monitor":
+            return None
         permits = rule.verdict in ("allow", "transform")
         outcome = evaluate_match(rule.match, request, permits, self.context)
         if outcome.kind is Kind.ERROR:
@@ -164,6 +166,10 @@ class _Run:
             args,
             rule.timeout_seconds,
             rule.approvals_needed if isinstance(rule.approvals_needed, int) else 1,
+            tuple(
+                Obligation(each.name, each.value, each.phase)
+                for each in (rule.obligations if isinstance(rule.obligations, tuple) else ())
+            ),
         )
         return _Fired(decision, args)
 
@@ -205,8 +211,12 @@ def decide(
     names: tuple[str, ...] = ()
     args: Mapping[str, Any] | None = None
     decision = fired.decision
+    obligations: tuple[Obligation, ...] = ()
     while True:
         decision, names = fired.decision, (*names, *fired.decision.matched_rules)
+        obligations = (
+            decision.obligations if decision.verdict is Verdict.DENY else (*obligations, *decision.obligations)
+        )
         if fired.args is None:
             break
         args = fired.args
@@ -226,6 +236,7 @@ def decide(
         effective,
         decision.timeout_seconds,
         decision.approvals_needed,
+        obligations,
     )
 
 

@@ -67,6 +67,8 @@ def serve(
             raise InputError(f"cannot read `{candidate}`: {reason_of(error)}") from error
         except ValueError as error:
             raise InputError(f"`{candidate}`: {error}") from error
+    if monitored is not None and source.policy.monitored is not None:
+        raise InputError(f"`{bundle}` has monitored rules, which are compared in place of a candidate")
     place = f"unix:{uds}" if uds is not None else f"http://{host}:{port}"
     click.echo(safe_text(f"serving {source.policy.id[:16]} at {place}"), err=True)
     run(

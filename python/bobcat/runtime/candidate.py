@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from bobcat._core import RunState
+from bobcat._core import RunState, evaluate_beside
 from bobcat.bundle import Policy
 from bobcat.model.decision import ActionRequest, Decision, Verdict
 from bobcat.model.decision_change import compare, then_of_decision
@@ -40,6 +40,7 @@ class Candidate:
             check_candidate(policy)
         self.policy = policy
         self._shares_state = beside is not None and policy.remembers
+        self._plain = policy.manifest.profile == "strict" and not policy.manifest.host_rules and not policy.remembers
         self._task = task if reads_task(policy) else None
         self._threaded = bool(policy.manifest.host_rules)
         self._late: threading.Thread | None = None
@@ -58,9 +59,32 @@ class Candidate:
 
         `kind` of a divergence is `tightened`, `loosened`, `unclear` (other arguments or approvers) or `error`.
         """
+        return self._compared(decision, lambda: self._decided(request, bind, state if self._shares_state else None))
+
+    def decide(self, policy: Policy, request: ActionRequest) -> tuple[Decision, dict[str, Any] | None] | None:
+        """The decision of `policy` and the divergence, in one call of the core.
+
+        None where that is not possible: the caller decides, and calls `divergence`.
+        """
+        if not self._plain or self._task is not None:
+            return None
         try:
-            found = self._decided(request, bind, state if self._shares_state else None)
-            if _alike(decision, found):  # PERF: the usual case
+            pair = evaluate_beside(policy, self.policy, request, request.context)
+        except Exception:
+            return None
+        if isinstance(pair, Decision):  # PERF: the usual case
+            return pair, None
+        if pair is None:
+            return None
+        decision, found = pair
+        if decision.transform_args is not None or found.transform_args is not None:
+            return None
+        return decision, self._compared(decision, lambda: found)
+
+    def _compared(self, decision: Decision, decide: Callable[[], Decision]) -> dict[str, Any] | None:
+        try:
+            found = decide()
+            if _alike(decision, found):
                 return None
             kind = _kind(with_known_verdict(decision), found)
         except KeyboardInterrupt:

@@ -294,6 +294,13 @@ class RunDriver:
 
     def _decide_and_compare(self, request: ActionRequest) -> Decided:
         """Decide by both policies, after the same state."""
+        if self.memory is None and self._candidate is not None and type(self)._decide is RunDriver._decide:
+            both = self._candidate.decide(self._policy, request)
+            if both is not None and both[0].transform_args is None:
+                decision, diverged = both
+                if log.isEnabledFor(logging.DEBUG):
+                    self._log_decision(request, decision)
+                return Decided(decision, diverged=diverged)
         decided = self._decide(request)
         return msgspec.structs.replace(decided, diverged=self._divergence(request, decided.decision))
 

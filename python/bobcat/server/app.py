@@ -18,7 +18,6 @@ from bobcat.errors import RequestError
 from bobcat.logs import logger
 from bobcat.model.decision import ActionRequest, Decision
 from bobcat.model.request_json import parse_request, request_from_data
-from bobcat.runtime.evaluate import evaluate_or_deny
 from bobcat.server.authzen import answer_of, evaluate_batch, metadata, request_of
 from bobcat.server.limits import Limits, Rates, Tokens
 from bobcat.server.monitor import Monitor, MonitoredRules
@@ -145,9 +144,12 @@ class _Server:
                 requests.append(_timed(line, now))
             except RequestError as error:
                 raise RequestError(error.code, f"line {number}: {error}") from error
-        decisions = pdp.evaluate_many(policy, requests)
-        for request, decision in zip(requests, decisions, strict=True):
-            self._compare(policy, request, decision)
+        compared = self._monitor is not None or policy.monitored is not None
+        decisions = (
+            [self._decided(policy, request) for request in requests]
+            if compared
+            else pdp.evaluate_many(policy, requests)
+        )
         text = "".join(
             json.dumps({"bundle": policy.id, **decision_json(each)}, allow_nan=False) + "\n" for each in decisions
         )
@@ -179,14 +181,8 @@ class _Server:
         return self._decided(self._source.policy, request)
 
     def _decided(self, policy: Policy, request: ActionRequest) -> Decision:
-        decision = evaluate_or_deny(policy, request)
-        self._compare(policy, request, decision)
-        return decision
-
-    def _compare(self, policy: Policy, request: ActionRequest, decision: Decision) -> None:
-        if self._monitor is not None:
-            self._monitor.compare(request, decision)
-        self._monitored.compare(policy, request, decision)
+        monitor = self._monitored if self._monitor is None else self._monitor
+        return monitor.decide(policy, request)
 
 
 def _timed(body: bytes, now: datetime) -> ActionRequest:

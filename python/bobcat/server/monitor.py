@@ -7,6 +7,7 @@ from typing import Any
 from bobcat.bundle import Policy
 from bobcat.model.decision import ActionRequest, Decision
 from bobcat.runtime.candidate import Candidate, Divergences, beside
+from bobcat.runtime.evaluate import evaluate_or_deny
 from bobcat.server.policy_source import PolicyFile
 
 
@@ -17,10 +18,9 @@ class Monitor:
         self._source = source
         self._candidate, self._counts = Candidate(source.policy), Divergences()
 
-    def compare(self, request: ActionRequest, decision: Decision) -> None:
-        """Decide `request` by the candidate, and count."""
-        candidate, counts = self._candidate, self._counts
-        counts.count(request.tool, decision, candidate.divergence(request, decision))
+    def decide(self, policy: Policy, request: ActionRequest) -> Decision:
+        """Decide `request` by the policy and by the candidate, and count."""
+        return _decided(policy, self._candidate, self._counts, request)
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """The candidate and its counts."""
@@ -34,14 +34,24 @@ class MonitoredRules:
         self._candidate: tuple[Policy, Candidate | None] | None = None
         self._counts = Divergences()
 
-    def compare(self, policy: Policy, request: ActionRequest, decision: Decision) -> None:
-        """Decide `request` with the monitored rules in force, and count. Nothing happens without such rules."""
+    def decide(self, policy: Policy, request: ActionRequest) -> Decision:
+        """Decide `request` by the policy, and with its monitored rules in force, and count."""
         known = self._candidate
         if known is None or known[0] is not policy:
             known = self._candidate = policy, beside(policy, None, None)
-        if known[1] is not None:
-            self._counts.count(request.tool, decision, known[1].divergence(request, decision))
+        return (
+            evaluate_or_deny(policy, request) if known[1] is None else _decided(policy, known[1], self._counts, request)
+        )
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """The counts."""
         return self._counts.to_json()
+
+
+def _decided(policy: Policy, candidate: Candidate, counts: Divergences, request: ActionRequest) -> Decision:
+    both = candidate.decide(policy, request)
+    if both is None:
+        decision = evaluate_or_deny(policy, request)
+        both = decision, candidate.divergence(request, decision)
+    counts.count(request.tool, *both)
+    return both[0]

@@ -87,7 +87,10 @@ impl BoundProgram {
     pub(crate) fn rule_id<'py>(&self, py: Python<'py>, rule: u32) -> PyResult<Bound<'py, PyAny>> {
         let cell = cell(&self.ids, rule)?;
         let id = cell.get_or_try_init(py, || {
-            Ok::<_, PyErr>(constant::to_python(py, &self.rule(rule)?.id)?.unbind())
+            Ok::<_, PyErr>(match &self.rule(rule)?.id {
+                Const::Str(text) => PyString::intern(py, text).into_any().unbind(),
+                id => constant::to_python(py, id)?.unbind(),
+            })
         })?;
         Ok(id.bind(py).clone())
     }

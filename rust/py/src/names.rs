@@ -65,6 +65,8 @@ pub(crate) struct Names {
     /// `""`
     pub(crate) no_text: Py<PyString>,
     fields: [Attribute; Field::ALL.len()],
+    /// `verdict`, `matched_rules` and `transform_args` of a decision.
+    pub(crate) outcome: [Attribute; 3],
     /// `declared`
     pub(crate) declared: Attribute,
     /// `context`
@@ -143,6 +145,8 @@ impl Names {
         signed.set_item("signed", true)?;
         let decision = class(&model, "Decision")?;
         let obligation = class(&model, "Obligation")?;
+        let outcome = ["verdict", "matched_rules", "transform_args"];
+        let outcome = outcome.map(|name| Attribute::find(decision.bind(py), name));
         let fields = DECISION.map(str::to_owned).to_vec();
         Ok(Self {
             decide: SlotConstructor::new(decision.bind(py), fields),
@@ -168,6 +172,7 @@ impl Names {
             state: PyString::intern(py, "state").unbind(),
             no_text: PyString::intern(py, "").unbind(),
             fields: Field::ALL.map(field),
+            outcome,
             declared: attribute(&action_request, "declared"),
             context: attribute(&action_request, "context"),
             principal: attribute(&execution_context, "principal"),

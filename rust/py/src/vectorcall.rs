@@ -10,6 +10,7 @@ use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -26,29 +27,41 @@ const FUNCTION: &CStr = c"evaluate(bundle, request, context=None, state=None)\n-
 const METHOD: &CStr = c"evaluate($self, request, context=None, state=None)\n--\n\n\
     The decision on one request. Never raises on the content of a request; TypeError if it is not one.";
 
-/// Puts `evaluate` into the module, and into `Program`.
+const BESIDE: &CStr = c"evaluate_beside(bundle, candidate, request, context, /)\n--\n\n\
+    The decision of `bundle` on `request`, with that of `candidate` in a tuple unless both have the same outcome: verdict and\n\
+    rules, without new arguments or an approval. None where one of them needs more than a request to decide.";
+
+/// Puts `evaluate` into the module, and into `Program`, and `evaluate_beside` into the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let name = module.name()?;
     let class = py.get_type::<Program>();
     // SAFETY: the definitions are leaked, as Python keeps pointers to them; the objects returned are new references.
-    let (function, method) = unsafe {
-        let function =
-            ffi::PyCFunction_NewEx(define(FUNCTION, evaluate), ptr::null_mut(), name.as_ptr());
-        let method = ffi::PyDescr_NewMethod(class.as_ptr().cast(), define(METHOD, evaluate_method));
+    let (function, method, beside) = unsafe {
+        let function = define((c"evaluate", FUNCTION), evaluate);
+        let function = ffi::PyCFunction_NewEx(function, ptr::null_mut(), name.as_ptr());
+        let method = define((c"evaluate", METHOD), evaluate_method);
+        let method = ffi::PyDescr_NewMethod(class.as_ptr().cast(), method);
+        let beside = define((c"evaluate_beside", BESIDE), evaluate_beside);
+        let beside = ffi::PyCFunction_NewEx(beside, ptr::null_mut(), name.as_ptr());
         (
             Bound::from_owned_ptr_or_err(py, function)?,
             Bound::from_owned_ptr_or_err(py, method)?,
+            Bound::from_owned_ptr_or_err(py, beside)?,
         )
     };
     module.add("evaluate", function)?;
+    module.add("evaluate_beside", beside)?;
     class.setattr("evaluate", method)
 }
 
-/// A definition that is never dropped; there are two of them.
-fn define(doc: &'static CStr, function: ffi::PyCFunctionFastWithKeywords) -> *mut ffi::PyMethodDef {
+/// A definition that is never dropped; there are three of them.
+fn define(
+    (name, doc): (&'static CStr, &'static CStr),
+    function: ffi::PyCFunctionFastWithKeywords,
+) -> *mut ffi::PyMethodDef {
     Box::leak(Box::new(ffi::PyMethodDef {
-        ml_name: c"evaluate".as_ptr(),
+        ml_name: name.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
             PyCFunctionFastWithKeywords: function,
         },
@@ -77,6 +90,51 @@ unsafe extern "C" fn evaluate_method(
 ) -> *mut ffi::PyObject {
     // SAFETY: as above; a method descriptor has checked that `program` is a `Program`.
     unsafe { called(program, arguments, count, keywords) }
+}
+
+/// The function that decides by two policies.
+///
+/// PERF: one call from Python, and no Python code that compares equal decisions.
+unsafe extern "C" fn evaluate_beside(
+    _module: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls with `count` positional arguments in place, as the definition asks; none is read that is not
+    // counted. The thread is attached, and the arguments are borrowed references that the caller holds.
+    unsafe {
+        let py = Python::assume_attached();
+        if count != 4 || !keywords.is_null() {
+            PyTypeError::new_err("evaluate_beside() takes four positional arguments").restore(py);
+            return ptr::null_mut();
+        }
+        let (request, context) = (*arguments.add(2), *arguments.add(3));
+        let Some(enforced) = decide(*arguments, request, context) else {
+            return py.None().into_ptr();
+        };
+        if enforced.is_null() {
+            return enforced;
+        }
+        let enforced = Bound::from_owned_ptr(py, enforced);
+        let Some(other) = decide(*arguments.add(1), request, context) else {
+            return py.None().into_ptr();
+        };
+        let paired = Bound::from_owned_ptr_or_err(py, other).and_then(|other| {
+            if decision::is_alike(&enforced, &other)? {
+                Ok(enforced)
+            } else {
+                Ok(PyTuple::new(py, [enforced, other])?.into_any())
+            }
+        });
+        paired.map_or_else(
+            |error| {
+                error.restore(py);
+                ptr::null_mut()
+            },
+            Bound::into_ptr,
+        )
+    }
 }
 
 /// Any call. `first`, if it is not null, comes before the `count` positional arguments.
