@@ -7,14 +7,15 @@ with one verdict is therefore always right; one with several is an upper bound.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from bobcat.bounds.code_outcomes import ABSTAINS, ALL, RAISES, verdicts_of
 from bobcat.bounds.known import HAS_SHADOW, REVERSIBLE, TOOL, Exactly, Fact, Known, is_text
+from bobcat.bounds.layers import LayerBound, combined
 from bobcat.bounds.outcomes import ABSENT, ERROR, FALSE, TRUE, Outcomes
-from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, IrPolicy, IrRule, Transform
+from bobcat.ir.schema import AnyRule, Defaults, FunctionRule, HostRule, IrPolicy, IrRule, Transform
 from bobcat.lint.implication import PERMITS
 from bobcat.lint.subject import named_tools
 
@@ -55,6 +56,7 @@ class Bounds:
 
     def __init__(self, policy: IrPolicy) -> None:
         self._policy = policy
+        self._layers = getattr(policy, "layers", UNSET)
         self._outcomes = Outcomes(policy.profile)
         self._any_tool: list[int] = []
         self._by_tool: dict[str, list[int]] = {}
@@ -80,23 +82,40 @@ class Bounds:
         return self._cell(sorted({*self._any_tool, *about}), known)
 
     def _cell(self, indexes: Collection[int], known: Known) -> Cell:
+        if isinstance(self._layers, UnsetType):
+            return self._alone(indexes, known, self._policy.defaults)
+        cells, bounds, first = [], [], 0
+        for layer in self._layers.items:
+            own = [index for index in indexes if first <= index < first + layer.rules]
+            cell = self._alone(own, known, layer.defaults)
+            first += layer.rules
+            fired = {part.verdict for part in cell.parts if part.rule is not None} | ({"deny"} if cell.fails else set())
+            defaults = {part.verdict for part in cell.parts if part.rule is None}
+            cells.append(cell)
+            bounds.append(LayerBound(frozenset(fired), frozenset(defaults), layer.limits))
+        verdicts = combined(bounds, self._layers.combine)
+        parts = tuple(replace(part, certain=False) for cell in cells for part in cell.parts)
+        return Cell(tuple(filter(verdicts.__contains__, ORDER)), parts, any(cell.fails for cell in cells))
+
+    def _alone(self, indexes: Collection[int], known: Known, defaults: Defaults) -> Cell:
+        """The cell of a policy without layers, or of one layer."""
         parts: list[Part] = []
         fails = False
         for index in indexes:
             rule = self._policy.rules[index]
-            verdicts, raises, ends = self._rule(rule, known)
+            verdicts, raises, ends = self._rule(rule, known, defaults)
             parts += [Part(index, verdict, ends) for verdict in ORDER if verdict in verdicts]
             fails = fails or raises
             if ends:
                 break
         else:
-            parts += self._default(known)
+            parts += _default(known, defaults)
         found = {part.verdict for part in parts} | ({"deny"} if fails else set())
         return Cell(tuple(verdict for verdict in ORDER if verdict in found), tuple(parts), fails)
 
-    def _rule(self, rule: AnyRule, known: Known) -> tuple[Collection[str], bool, bool]:
+    def _rule(self, rule: AnyRule, known: Known, defaults: Defaults) -> tuple[Collection[str], bool, bool]:
         """The verdicts that a rule may give, whether an error of it denies, and whether it decides every call."""
-        denies_in_error = self._policy.profile == "strict" and self._policy.defaults.on_rule_error == "deny"
+        denies_in_error = self._policy.profile == "strict" and defaults.on_rule_error == "deny"
         match rule:
             case HostRule():
                 return ALL, True, False
@@ -114,17 +133,18 @@ class Bounds:
                     ends = ends and self._policy.profile == "strict" and _always_possible(rule.transform)
                 return (rule.verdict,) if outcome & TRUE else (), raises, ends
 
-    def _default(self, known: Known) -> Iterator[Part]:
-        defaults = self._policy.defaults
-        reversible, has_shadow = (_flag(known.facts.get(path)) for path in (REVERSIBLE, HAS_SHADOW))
-        alone = reversible is False and has_shadow is False
-        if reversible is True or has_shadow is True:
-            yield Part(None, defaults.on_no_match, True)
-        elif alone or defaults.on_missing_shadow == defaults.on_no_match:
-            yield Part(None, defaults.on_missing_shadow, True)
-        else:
-            yield Part(None, defaults.on_missing_shadow, False)
-            yield Part(None, defaults.on_no_match, False)
+
+def _default(known: Known, defaults: Defaults) -> Iterator[Part]:
+    """What decides a call for which no rule fires."""
+    reversible, has_shadow = (_flag(known.facts.get(path)) for path in (REVERSIBLE, HAS_SHADOW))
+    alone = reversible is False and has_shadow is False
+    if reversible is True or has_shadow is True:
+        yield Part(None, defaults.on_no_match, True)
+    elif alone or defaults.on_missing_shadow == defaults.on_no_match:
+        yield Part(None, defaults.on_missing_shadow, True)
+    else:
+        yield Part(None, defaults.on_missing_shadow, False)
+        yield Part(None, defaults.on_no_match, False)
 
 
 def is_monitored(rule: AnyRule) -> bool:
