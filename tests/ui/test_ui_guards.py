@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bobcat import MemoryStore
+from bobcat import MemoryStore, SQLiteStore
 from bobcat.ui.access import MAX_SESSIONS, SESSION_SECONDS, Access, Holder, parse_holders
 from ui.console import HOST, TOKENS, URL, Browser, form_of, send, served, suspended
 from unit.cli_runner import Run, runner
@@ -202,12 +202,19 @@ def test_a_token_file_has_names_and_strong_tokens() -> None:
             parse_holders(lines)
 
 
+async def created() -> None:
+    store = SQLiteStore("runs.db")
+    await store.put("test", "x", {}, expected=0)
+    await store.aclose()
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BOBCAT_STORE", raising=False)
     Path("weak").write_text("short")
     Path("plain").write_text("a" * 20)
+    asyncio.run(created())
     return runner(capsys, monkeypatch)
 
 
@@ -224,6 +231,7 @@ MISTAKES = [
     (("sqlite:///absent.db", "--host", "0.0.0.0", "--insecure"), 2, "--allow-host"),
     (("sqlite:///absent.db", "--host", "192.0.2.1", "--insecure"), 3, "cannot listen on `192.0.2.1"),
     (("sqlite:///absent.db", "--tls-cert", "plain"), 2, "--tls-key"),
+    (("sqlite:///runs.db", "--tls-cert", "plain", "--tls-key", "weak"), 3, "cannot use `plain` with `weak`"),
     (("sqlite:///absent.db", "--port", "99999"), 2, "--port"),
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-import socket
+import ssl
 from typing import TYPE_CHECKING
 
 import click
@@ -62,8 +62,8 @@ def ui(
         serve_ui(store, holders, listening, answers=allow_answers, started=started, shown=shown)
     except StoreError as error:
         raise InputError(f"the store cannot be used ({error.code}): {error}") from error
-    except socket.gaierror as error:
-        raise InputError(f"cannot listen on `{host}`: {reason_of(error)}") from error
+    except ssl.SSLError as error:
+        raise InputError(f"cannot use `{tls_cert}` with `{tls_key}`: {reason_of(error)}") from error
     except OSError as error:
         raise InputError(f"cannot listen on `{host}:{port}`: {reason_of(error)}") from error
 

@@ -74,6 +74,7 @@ async def _serve(
             timeout_graceful_shutdown=DRAIN_SECONDS, lifespan="off", ssl_certfile=listening.certificate,
             ssl_keyfile=listening.key,
         )  # fmt: skip
+        config.load()  # a certificate that cannot be used is an error before the address is printed
         server = DrainingServer(config)
         loop = asyncio.get_running_loop()
         for end in (signal.SIGTERM, signal.SIGINT):
