@@ -132,6 +132,13 @@ def suite(text: str, more: str = "", *, expects: bool = True) -> str:
     return "x.policytest.yaml"
 
 
+def passing_suite(text: str) -> str:
+    """Write a suite that passes, with `text` wherever it can be; its name."""
+    name = suite(text, expects=False)
+    command("test", name, "--update", "--yes")
+    return name
+
+
 def policy(text: str, decision: str = "deny") -> str:
     """Write a policy that says `text` wherever it can; its name."""
     said = quoted(text)
@@ -645,6 +652,9 @@ SCREENS: dict[str, Screen] = {
     "bobcat test --junit": lambda text: command("test", suite(text), "--junit", "-"),
     "bobcat test --coverage": lambda text: command("test", suite(text), "--coverage"),
     "bobcat test --coverage html": lambda text: command("test", suite(text), "--coverage", "html", "-o", "-"),
+    "bobcat mutate": lambda text: command("mutate", passing_suite(text), "-v"),
+    "bobcat mutate --format json": lambda text: command("mutate", passing_suite(text), "--format", "json"),
+    "bobcat mutate of a failing suite": lambda text: command("mutate", suite(text)),
     "bobcat test --update": lambda text: command("test", suite(text, expects=False), "--update", "--yes"),
     "bobcat test of a suite with errors": lambda text: command(
         "test", suite(text, more="x: 1\n" + quoted(text) + ": 1\n")

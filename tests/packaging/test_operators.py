@@ -22,6 +22,7 @@ OTHER_LANGUAGES = (
     "python/bobcat/frontend/python/",  # Python's operators and methods, as below
     "python/bobcat/ir/code.py",
     "python/bobcat/ir/pretty_code.py",
+    "python/bobcat/testing/mutation/functions.py",
     "rust/core/src/pyfn/",
     "rust/core/src/facets/shell/",  # words of the shell
     "rust/core/src/facets/sql/",  # words of SQL

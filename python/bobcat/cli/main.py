@@ -29,6 +29,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "migrate": ("bobcat.cli.migrate", "migrate", "Rewrite policies in the current spelling, or for strict."),
         "check": ("bobcat.cli.check", "check", "Report errors and warnings of policies."),
         "test": ("bobcat.cli.test", "test", "Run the tests of policies."),
+        "mutate": ("bobcat.cli.mutate", "mutate", "Change policies a little, and show what their tests miss."),
         "eval": ("bobcat.cli.eval", "eval_", "Evaluate one tool call."),
         "explain": ("bobcat.cli.explain", "explain", "Explain the decision on a tool call."),
         "replay": ("bobcat.cli.replay", "replay", "Decide recorded calls again, and show what changes."),

@@ -12,6 +12,7 @@ from bobcat._core import Pattern
 MAX_SAMPLES = 3
 _VARIANTS = 8
 _LENGTH = 400
+_MANY = 64
 _PRINTABLE = [chr(code) for code in (*range(97, 123), *range(48, 58), *range(65, 91), *range(32, 127), 9, 10, 0xE9)]
 
 # Any: the parser of `re` is not public, and the only one that reads all that lynx-agent accepts. A pattern that it
@@ -34,6 +35,15 @@ def pattern_samples(pattern: str) -> list[str]:
     return found[:MAX_SAMPLES]
 
 
+def longest_sample(pattern: str) -> str | None:
+    """Return a string in which `pattern` is found, with every repetition as often as its bound allows, up to 64."""
+    try:
+        text = _Writer(0, longest=True).write(_parser.parse(pattern))
+        return text if len(text) <= _LENGTH and searcher(pattern)(text) else None
+    except (re.error, ArithmeticError, AttributeError, IndexError, RecursionError, TypeError, ValueError):
+        return None
+
+
 def searcher(pattern: str) -> Callable[[str], object]:
     """Return a search function for `pattern`, linear-time where possible. Raises `re.error` for an invalid pattern."""
     try:
@@ -45,8 +55,9 @@ def searcher(pattern: str) -> Callable[[str], object]:
 class _Writer:
     """Generator of one string; `variant` selects branches and characters."""
 
-    def __init__(self, variant: int) -> None:
+    def __init__(self, variant: int, *, longest: bool = False) -> None:
         self._variant = variant
+        self._longest = longest
         self._groups: dict[int, str] = {}
 
     def write(self, tree: Iterable[tuple[Any, Any]]) -> str:  # Any: nodes of the parser
@@ -75,6 +86,8 @@ class _Writer:
             case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
                 low, high, item = value
                 count = min(low + (self._variant // 2) % 2, int(high))
+                if self._longest and int(high) <= _MANY:
+                    count = int(high)
                 return "".join(self.write(item) for _ in range(count))
             case "GROUPREF":
                 return self._groups.get(value, "")

@@ -150,14 +150,15 @@ def as_request(setting: Setting) -> Request | None:
     """Return the request for a setting; None if two values conflict."""
     request: Request = {"tool": TOOL, "args": {}, "declared": {"reversible": True}, "context": {}}
     for path, value in sorted(setting.items(), key=lambda item: len(item[0])):
-        if not _set(request, path, value):
+        if not with_value(request, path, value):
             return None
     if not isinstance(request["tool"], str) or not isinstance(request["args"], Mapping):
         return None
     return {name: part for name, part in request.items() if part != {}}
 
 
-def _set(request: Request, path: Path, value: Any) -> bool:  # Any: JSON, or MISSING
+def with_value(request: Request, path: Path, value: Any) -> bool:  # Any: JSON, or MISSING
+    """Set a value in a request, or remove it; return false if another value is in the way."""
     *steps, last = path
     if not steps and value is MISSING:  # the tool is never missing, and the other parts are already empty
         return path != ("tool",)

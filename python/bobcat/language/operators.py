@@ -62,6 +62,7 @@ class OperatorSpec:
     * `excludes`: it only excludes values; `constrains`: it constrains the content of a value.
     * `interval`: the values for which it is true, as a lower and an upper bound, each with 1 or -1 if it is open.
     * `anchors`: the ends of a text at which it finds its texts; None if it does not search for texts.
+    * `neighbour`: a similar operator, which mutation testing puts in its place.
     * `probes`: candidate values for an operand, or of one that nests, for those of the derived value.
     """
 
@@ -87,6 +88,7 @@ class OperatorSpec:
     constrains: bool = True
     interval: Callable[[Any], Interval] | None = None  # Any: an operand
     anchors: Literal["", "start", "end", "both"] | None = None
+    neighbour: str | None = None
 
     @property
     def nests(self) -> bool:
@@ -138,22 +140,22 @@ ROWS = (
     OperatorSpec(
         "gt", OperandForm.BOUND, _ORDER, probes.ordered(up=True, within=False),
         reference=ReferenceForm.SAME, lynx=True, whole=True, sign=">", interval=lambda bound: ((bound, 1), None),
-        synonyms=(">", "greater_than"),
+        neighbour="ge", synonyms=(">", "greater_than"),
     ),
     OperatorSpec(
         "ge", OperandForm.BOUND, _ORDER, probes.ordered(up=True, within=True),
         reference=ReferenceForm.SAME, lynx=True, whole=True, sign=">=", interval=lambda bound: ((bound, 0), None),
-        synonyms=(">=", "gte"),
+        neighbour="gt", synonyms=(">=", "gte"),
     ),
     OperatorSpec(
         "lt", OperandForm.BOUND, _ORDER, probes.ordered(up=False, within=False),
         reference=ReferenceForm.SAME, lynx=True, whole=True, sign="<", interval=lambda bound: (None, (bound, -1)),
-        synonyms=("<", "less_than"),
+        neighbour="le", synonyms=("<", "less_than"),
     ),
     OperatorSpec(
         "le", OperandForm.BOUND, _ORDER, probes.ordered(up=False, within=True),
         reference=ReferenceForm.SAME, lynx=True, whole=True, sign="<=", interval=lambda bound: (None, (bound, 0)),
-        synonyms=("<=", "lte"),
+        neighbour="lt", synonyms=("<=", "lte"),
     ),
     OperatorSpec(
         "between", OperandForm.BOUNDS, _ORDER, probes.between,
@@ -219,11 +221,12 @@ ROWS = (
         derived=OperandKind.LOWER, types=("string",), synonyms=("lowercase", "lower_case", "tolower", "to_lower"),
     ),
     OperatorSpec(
-        "any", OperandForm.TESTS, _ELEMENTS, probes.some, types=("array",), synonyms=("some", "any_of"),
+        "any", OperandForm.TESTS, _ELEMENTS, probes.some,
+        types=("array",), neighbour="all", synonyms=("some", "any_of"),
     ),
     OperatorSpec(
         "all", OperandForm.TESTS, _ELEMENTS, probes.every,
-        types=("array",), synonyms=("every", "each", "all_of"),
+        types=("array",), neighbour="any", synonyms=("every", "each", "all_of"),
     ),
     OperatorSpec(
         "none", OperandForm.TESTS, _ELEMENTS, probes.no_one,

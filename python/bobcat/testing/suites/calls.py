@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.errors import RequestError
 from bobcat.frontend.report import DiagnosticCollector
-from bobcat.frontend.strict.fields import check_keys, mapping, string
+from bobcat.frontend.strict.fields import check_keys, mapping, string, wrong_type
 from bobcat.frontend.strict.patterns import check_pattern_operand
 from bobcat.frontend.strict.rules import VERDICTS, verdict_of
 from bobcat.frontend.yaml.nodes import checked_data, entries
@@ -132,7 +132,17 @@ def read_expectation(node: Node, report: DiagnosticCollector) -> Expectation | N
     args_data = checked_data(args, report) if args is not None and mapping(args, "args", report) is not None else None
     none = "error" in given and kind_of_node(given["error"]) == "null"
     error = string(given["error"], "error", report) if "error" in given and not none else None
-    return None if report.count != before else Expectation(verdict, rule, reason, args_data, error, none)
+    approvers = _texts(given["approvers"], "approvers", report) if "approvers" in given else None
+    if report.count != before:
+        return None
+    return Expectation(verdict, rule, reason, args_data, error, none, approvers)
+
+
+def _texts(node: Node, key: str, report: DiagnosticCollector) -> tuple[str, ...]:
+    if not isinstance(node, SequenceNode):
+        wrong_type(node, key, "a list of texts", report)
+        return ()
+    return tuple(text for item in node.value if (text := string(item, key, report)) is not None)
 
 
 def _expectation_help(node: Node) -> str | None:

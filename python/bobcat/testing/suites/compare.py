@@ -71,6 +71,8 @@ def differences(
         yield Difference("error", expect.error, ", ".join(codes) or None)
     if expect.no_error and codes:
         yield Difference("error", None, ", ".join(codes))
+    if expect.approvers is not None and sorted(expect.approvers) != sorted(map(str, decision.approvers)):
+        yield Difference("approvers", list(expect.approvers), [str(name) for name in decision.approvers])
 
 
 def _names(decision: Decision) -> tuple[str, ...]:

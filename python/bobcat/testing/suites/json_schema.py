@@ -88,6 +88,10 @@ _EXPECT: Schema = {
     "reason_matches": {**_TEXT, "description": "an RE2 pattern, searched anywhere in the reason"},
     "args": {**_or_place(_OBJECT), "description": "the arguments with which the call runs"},
     "error": {**_NULLABLE, "description": "the code of an error of a rule; null: no error"},
+    "approvers": {
+        "anyOf": [{"type": "array", "items": _TEXT}, _PLACE],
+        "description": "who may permit the call, in any order",
+    },
 }
 
 

@@ -10,7 +10,7 @@ from bobcat.frontend.suggest import synonyms
 SUITE = ("policy", "profile", "tools", "context", "cases")
 CASE = ("name", "tags", "context", "parameters", "table", "request", "expect", "sequence")
 STEP = ("call", "expect", "after", "same_reply", "approved", "result", "failed")
-EXPECT = ("verdict", "rule", "reason_matches", "args", "error")
+EXPECT = ("verdict", "rule", "reason_matches", "args", "error", "approvers")
 REQUEST = ("tool", "args", "declared", "context")
 ORDERS: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("cases", "*"): CASE,
@@ -40,6 +40,7 @@ SYNONYMS: Mapping[str, str] = synonyms(
         "rule": "rules rule_id matched_rules matched by",
         "reason_matches": "reason message reason_match",
         "error": "errors code error_code",
+        "approvers": "approver approved_by",
         "tool": "name tool_name function",
         "args": "arguments params parameters input transform_args",
         "declared": "metadata tool_metadata declares",

@@ -22,7 +22,7 @@ class Expectation:
     """Expected parts of a decision; None for a part that is not compared.
 
     `rule` is the deciding rule, `reason_matches` a pattern, `args` are the effective arguments, `error` is the code of
-    an error; `no_error`: no rule had an error.
+    an error; `no_error`: no rule had an error. `approvers` are those who may permit the call, in any order.
     """
 
     verdict: str | None = None
@@ -31,6 +31,7 @@ class Expectation:
     args: Mapping[str, Json] | None = None
     error: str | None = None
     no_error: bool = False
+    approvers: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

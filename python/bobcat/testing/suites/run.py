@@ -58,10 +58,12 @@ class CaseResult:
         return self.problem is None and not any(step.differences for step in self.steps)
 
 
-def run_case(case: Case, file: str, subject: Subject, observe: Observer | None = None) -> CaseResult:
-    """Decide the steps of a case in order."""
+def run_case(
+    case: Case, file: str, subject: Subject, observe: Observer | None = None, *, explains: bool = True
+) -> CaseResult:
+    """Decide the steps of a case in order; with `explains`, explain a decision that is not as expected."""
     started = time.perf_counter()
-    run = _Run(case, subject, observe)
+    run = _Run(case, subject, observe, explains)
     steps: list[StepResult] = []
     problem = None if case.has_expectation else "the case has no `expect`; `bobcat test --update` writes one"
     for number, step in enumerate(case.steps):
@@ -74,7 +76,8 @@ def run_case(case: Case, file: str, subject: Subject, observe: Observer | None =
 
 
 class _Run:
-    def __init__(self, case: Case, subject: Subject, observe: Observer | None) -> None:
+    def __init__(self, case: Case, subject: Subject, observe: Observer | None, explains: bool) -> None:
+        self._explains = explains
         self._policy = subject.policy
         self._tools = subject.tools
         self._observe = observe
@@ -95,7 +98,7 @@ class _Run:
         found = () if step.expect is None else tuple(differences(step.expect, request, decision, self._policy))
         runs = decision.verdict in RUNS or (decision.verdict is Verdict.APPROVE_REQUIRED and step.approved)
         problem = None if runs or not self._checked else _should_run(number, step, decision)
-        explained = bool(found or problem) and not isinstance(bound, Decision)
+        explained = self._explains and bool(found or problem) and not isinstance(bound, Decision)
         explanation = self._policy.explain(request, state=self._state) if explained else None
         if runs and self._state is not None:
             self._take(number, step, request, decision)

@@ -64,7 +64,7 @@ def _update(suite: Suite, results: Sequence[CaseResult]) -> Update:
     insertions: list[_Insertion] = []
     wanted: dict[int, list[Expectation]] = {}
     for written, items in entries.items():
-        expectations = [[_expectation(step) for step in item.steps] for item in items]
+        expectations = [[expectation_of(step) for step in item.steps] for item in items]
         if any(other != expectations[0] for other in expectations):
             name = items[0].case.name
             problems.append(f"the rows of `{name}` are decided differently: write `expect` with parameters")
@@ -72,7 +72,7 @@ def _update(suite: Suite, results: Sequence[CaseResult]) -> Update:
         wanted[written] = expectations[0]
         escaped = items[0].case.row is not None
         for node, expectation in zip(places[written], expectations[0], strict=True):
-            insertions.append(_insertion(node, _text(expectation, escaped=escaped), suite.text))
+            insertions.append(_insertion(node, expectation_text(expectation, escaped=escaped), suite.text))
     text = _inserted(suite.text, insertions)
     if not _is_as_wanted(suite, text, wanted):
         problem = "the layout of the file is one that cannot be extended: write the expectations by hand"
@@ -97,7 +97,8 @@ def _value(node: Node, key: str) -> Node | None:
     return next((item for name, item in node.value if name.value == key), None)
 
 
-def _expectation(step: StepResult) -> Expectation:
+def expectation_of(step: StepResult) -> Expectation:
+    """Return the expectation that a decision meets."""
     decision = step.decision
     codes = error_codes(decision) if deciding_rule(decision).startswith("<rule_error:") else ()
     args = None if decision.transform_args is None else plain(decision.transform_args)
@@ -105,12 +106,15 @@ def _expectation(step: StepResult) -> Expectation:
     return Expectation(str(decision.verdict), named_rule(decision) or None, None, args, error)
 
 
-def _text(expect: Expectation, *, escaped: bool) -> str:
+def expectation_text(expect: Expectation, *, escaped: bool = False) -> str:
+    """Format an expectation in one line; `escaped` for a case with a table."""
     parts = [f"verdict: {expect.verdict}"]
     if expect.rule is not None:
         parts.append(f"rule: {_scalar(expect.rule)}")
     if expect.error is not None:
         parts.append(f"error: {_scalar(expect.error)}")
+    if expect.approvers is not None:
+        parts.append(f"approvers: {json.dumps(expect.approvers, ensure_ascii=False)}")
     if expect.args is not None:
         parts.append(f"args: {json.dumps(expect.args, ensure_ascii=False)}")
     text = f"{{{', '.join(parts)}}}"
