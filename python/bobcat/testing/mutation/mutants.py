@@ -103,8 +103,8 @@ def mutants(policy: Policy, only: str | None = None) -> Iterator[Mutant]:
     """Yield the mutants of a policy; `only` those of one rule. Some may be rejected by the core."""
     seen: set[bytes] = set()
     for index, rule in enumerate(policy.ir.rules):
-        if only is not None and name_of(rule) != only:
-            continue
+        if (only is not None and name_of(rule) != only) or (isinstance(rule, IrRule) and rule.mode == "monitor"):
+            continue  # a monitored rule takes no part in decisions
         for mutant in _of_rule(policy, index, rule):
             new = mutant.rules[index]
             key = b"" if new is None else encode(new)
