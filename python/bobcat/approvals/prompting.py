@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from bobcat._core import canonical_text
+from bobcat.model.decision import obligations_of
+from bobcat.model.masking import MASK, masked, redacted_paths
 from bobcat.model.run import ApprovalRequest
 from bobcat.text.display import readable_json, safe_args, safe_json, safe_name, safe_names, safe_text, wrapped
 from bobcat.text.json_text import safe_str
@@ -28,7 +31,7 @@ class Question:
 
     def __init__(self, req: ApprovalRequest) -> None:
         self._req = req
-        args = req.request.args
+        args = shown_args(req)
         texts = [safe_str(req.request.tool), safe_str(req.decision.reason)]
         for name, value in list(args.items())[:SHOWN_ARGS]:
             texts += [safe_str(name), readable_json(value)]
@@ -49,16 +52,17 @@ class Question:
 
     def _lines(self, limit: int | None) -> list[str]:
         request, decision = self._req.request, self._req.decision
+        args = shown_args(self._req)
         lines = [f"  {UNCERTAIN}"] if self._req.uncertain else []
         lines.append(f"  tool:   {safe_name(request.tool, limit=limit)}")
-        one_line = _one_line(request.args)
+        one_line = _one_line(args)
         if one_line is not None:
             lines.append(f"  args:   {one_line}")
         else:
-            shown = request.args if limit is None else dict(list(request.args.items())[:SHOWN_ARGS])
+            shown = args if limit is None else dict(list(args.items())[:SHOWN_ARGS])
             lines += ["  args:", *safe_args(shown, indent="    ", limit=limit)]
-            if len(shown) < len(request.args):
-                lines.append(f"    ... [{len(request.args) - len(shown):,} more arguments]")
+            if len(shown) < len(args):
+                lines.append(f"    ... [{len(args) - len(shown):,} more arguments]")
         lines.append(f"  reason: {safe_text(decision.reason, limit=limit)}")
         lines += [f"  note:   {safe_text(note, limit=limit)}" for note in self._req.notes]
         if decision.approvals_needed != 1:
@@ -67,6 +71,14 @@ class Question:
         if limit is not None and self.hidden:
             lines.append(f"  {self.hidden:,} characters are hidden: `v` shows all, page by page")
         return lines
+
+
+def shown_args(req: ApprovalRequest) -> Mapping[str, Any]:  # Any: arguments of any tool
+    """The arguments without the values that the decision redacts."""
+    args = req.request.args
+    paths = tuple(path[1:] for path in redacted_paths(obligations_of(req.decision)) if path[0] == "args")
+    found = masked(args, paths)
+    return found if isinstance(found, Mapping) else dict.fromkeys(args, MASK)
 
 
 def _one_line(args: object) -> str | None:

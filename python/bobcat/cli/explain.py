@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bobcat.diagnostics.model import Span
     from bobcat.model.decision import Decision
 
-OUTCOME_COLOURS = {"true": "green", "false": "dim", "absent": "dim", "error": "red"}
+OUTCOME_COLOURS = {"true": "green", "false": "dim", "absent": "dim", "error": "red", "monitored": "cyan"}
 SOURCE_LINES = 12
 WORDS = {"all": "all of", "any": "any of", "not": "not"}
 
@@ -121,7 +121,7 @@ def _tree(head: Text, explanation: Explanation, sources: Mapping[str, str], *, s
             waiting += 1
             continue
         branch = tree.add(_rule_line(rule))
-        if rule.clause is not None and (show_all or rule.outcome in ("true", "error")):
+        if rule.clause is not None and (show_all or rule.outcome in ("true", "error", "monitored")):
             _add_source(branch, rule.span, sources)
             _add_clause(branch, rule.clause)
         if rule.function is not None and (show_all or rule.outcome in ("true", "error")):
@@ -147,11 +147,21 @@ def _rule_line(rule: RuleExplanation) -> Text:
     fired = rule.outcome == "true"
     line = Text(safe_name(rule.id), style="bold" if fired or rule.outcome == "error" else "dim")
     line.append(f" ({rule.verdict or KIND_WORDS[rule.kind]})", style="dim not bold")
-    words = {"monitored": "is monitored", "true": "fires", "false": "does not fire", "absent": "does not fire: absent"}
+    words = {
+        "monitored": _monitored(rule),
+        "true": "fires",
+        "false": "does not fire",
+        "absent": "does not fire: absent",
+    }
     status = words.get(rule.outcome, f"error: {safe_text(rule.error)}")
     line.append(f"  {status}", style=f"not bold {OUTCOME_COLOURS[rule.outcome]}")
     line.append(_place(rule.span), style="dim not bold")
     return line
+
+
+def _monitored(rule: RuleExplanation) -> str:
+    fires = rule.clause is not None and rule.clause.outcome == "true"
+    return f"is monitored: it would {'fire' if fires else 'not fire'}"
 
 
 def _add_source(branch: Tree, span: Span | None, sources: Mapping[str, str]) -> None:

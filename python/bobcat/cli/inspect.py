@@ -64,6 +64,8 @@ def _rules(bundle: Policy) -> list[dict[str, Any]]:  # Any: JSON
                 "source": place,
                 "description": view.description,
             }
+            if view.monitored:
+                row["mode"] = "monitor"
         rows.append({**row, "kind": KINDS[type(rule)], "digest": digest})
     return rows
 
@@ -105,6 +107,8 @@ def _show(bundle: Policy) -> None:
         table.add_column(column, no_wrap=True, justify="right" if column == "priority" else "left")
     for row, verdict in rows:
         decision = Text(verdict, style=VERDICT_COLOURS.get(verdict, "blue"))
+        if "mode" in row:
+            decision.append(" (monitored)", style="dim")
         place = Text(safe_text(row["source"]), style="dim")
         table.add_row(Text(safe_name(row["id"])), str(row["priority"]), decision, row["digest"][:16], place)
     out.print()

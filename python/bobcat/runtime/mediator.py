@@ -16,10 +16,18 @@ from bobcat.aio.tasks import being_cancelled
 from bobcat.approvals import ApprovalHandler, Pending, ask
 from bobcat.errors import ArgumentError, ToolError
 from bobcat.executors import Executor, inline_executor
-from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.decision import ActionRequest, Decision, Verdict, obligations_of
 from bobcat.model.exact import for_tool
 from bobcat.model.frozen import deep_freeze, thaw
 from bobcat.model.run import ActionResult, ApprovalRequest, ToolDef
+from bobcat.runtime.obligations import (
+    Handlers,
+    ObligationCall,
+    checked_handlers,
+    in_phase,
+    perform,
+    refusal_of,
+)
 from bobcat.text.json_text import format_exception, safe_str
 from bobcat.tools.action import Action, is_marked, running
 from bobcat.tools.signature import SUPPLIED, accepted_arguments, bind_arguments
@@ -36,6 +44,8 @@ async def mediate(
     tools: ToolSet,
     on_approval: ApprovalHandler,
     executor: Executor | None = None,
+    *,
+    obligations: Handlers | None = None,
 ) -> ActionResult:
     """Execute one decided action and return its outcome. Failures are in `ActionResult.error`.
 
@@ -43,25 +53,43 @@ async def mediate(
     The decision is about the call as given: where rules read arguments, call `bind_arguments` first. The arguments that
     run, are previewed or are shown to an approver are `decision.transform_args` when it has any. Edits by an approver
     are refused here: they would need another evaluation, which `run_agent` does. Further requests of a tool that
-    `uses_action` marks are denied.
+    `uses_action` marks are denied. `obligations` are the handlers of the decision's obligations, by name: without the
+    handler of one before the effect, the call is refused.
     """
+    handlers = checked_handlers(obligations)
+    result, executed = await _mediate(request, decision, tools, on_approval, executor, handlers)
+    call = ObligationCall(with_args(request, effective_args(request, decision)), decision, result)
+    for each in in_phase(obligations_of(decision), "after" if executed else None):
+        if executed is not None:
+            await perform(handlers, each, call)
+    return result
+
+
+async def _mediate(
+    request: ActionRequest,
+    decision: Decision,
+    tools: ToolSet,
+    on_approval: ApprovalHandler,
+    executor: Executor | None,
+    handlers: Handlers,
+) -> tuple[ActionResult, bool | None]:
+    """The outcome; true if the tool or its shadow was executed, None if an obligation before it was not performed."""
     refusal = refused(decision)
     if refusal is not None:
-        return ActionResult(False, error=refusal)
+        return ActionResult(False, error=refusal), False
     tool = tools.tools.get(request.tool)
     if tool is None:
-        return ActionResult(False, error=f"unknown tool: {request.tool!r}")
+        return ActionResult(False, error=f"unknown tool: {request.tool!r}"), False
     if SUPPLIED.get(tool.metadata.effect) and decision.verdict is not Verdict.DRY_RUN:
-        return ActionResult(False, error=f"tool {tool.name!r} is {tool.metadata.effect}: it runs in `run_agent` only")
+        problem = f"tool {tool.name!r} is {tool.metadata.effect}: it runs in `run_agent` only"
+        return ActionResult(False, error=problem), False
     try:
         request = with_args(request, bind_arguments(tool, dict(effective_args(request, decision))))
     except ArgumentError as error:
-        return ActionResult(False, error=str(error))
+        return ActionResult(False, error=str(error)), False
     except Exception as error:
-        return ActionResult(False, error=f"denied: the arguments cannot be used: {format_exception(error)}")
+        return ActionResult(False, error=f"denied: the arguments cannot be used: {format_exception(error)}"), False
     match decision.verdict:
-        case Verdict.DRY_RUN:
-            return await preview(request, tool)
         case Verdict.APPROVE_REQUIRED:
             shown = with_args(request, deep_freeze(thaw(request.args)))
             answer = await ask(
@@ -69,17 +97,24 @@ async def mediate(
                 ApprovalRequest(shown, decision, request.context.correlation_id, definition=tool.definition),
             )
             if isinstance(answer, Pending):
-                return ActionResult(False, error="denied: the approval is pending, and this call cannot wait")
+                return ActionResult(False, error="denied: the approval is pending, and this call cannot wait"), False
             if answer.refusal is not None:
-                return ActionResult(False, error=answer.refusal)
+                return ActionResult(False, error=answer.refusal), False
             if answer.args is not None:
-                return ActionResult(False, error="denied: the approver edited the arguments; not evaluated again")
-        case Verdict.ALLOW | Verdict.TRANSFORM | Verdict.DENY:
+                edited = "denied: the approver edited the arguments; not evaluated again"
+                return ActionResult(False, error=edited), False
+        case Verdict.ALLOW | Verdict.TRANSFORM | Verdict.DENY | Verdict.DRY_RUN:
             pass
         case unreachable:
             assert_never(unreachable)
+    for each in in_phase(obligations_of(decision), "before"):
+        outcome = await perform(handlers, each, ObligationCall(request, decision))
+        if outcome.code:
+            return ActionResult(False, error=refusal_of(outcome)), None
+    if decision.verdict is Verdict.DRY_RUN:
+        return await preview(request, tool), True
     with running(Action(request) if is_marked(tool.fn) else None):
-        return await execute(request, tool, executor or inline_executor())
+        return await execute(request, tool, executor or inline_executor()), True
 
 
 def refused(decision: Decision, *, transforms_any_verdict: bool = True) -> str | None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 from bobcat.approvals import ApprovalHandler, ask_lynx_compat
 from bobcat.executors import Executor
 from bobcat.lynx.executors import inline_executor
-from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.decision import ActionRequest, Decision, Verdict, obligations_of
 from bobcat.model.frozen import deep_freeze, thaw
 from bobcat.model.run import ActionResult, ApprovalRequest
 from bobcat.runtime.mediator import execute, preview, refused, with_args
+from bobcat.runtime.obligations import in_phase
 from bobcat.tools.toolset import ToolSet
 
 __all__ = ["mediate"]
@@ -28,6 +29,9 @@ async def mediate(
     An invalid verdict is a denial; lynx-agent treated it as `allow`.
     """
     refusal = refused(decision, transforms_any_verdict=False)
+    duty = next(iter(in_phase(obligations_of(decision), "before")), None)
+    if refusal is None and duty is not None:  # of a policy of the strict profile
+        refusal = f"denied: the obligation `{duty.name}` was not performed: `mediate` of lynx-agent performs none"
     if refusal is not None:
         return ActionResult(False, error=refusal)
     request = frozen(request)
