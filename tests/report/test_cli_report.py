@@ -63,6 +63,7 @@ def test_the_table_has_the_verdicts_of_every_tool_in_every_environment(run: Run)
         "verdicts": ["allow", "approve_required"],
         "by": [{"rule": "pay", "verdict": "allow"}, {"rule": "ask", "verdict": "approve_required"}],
         "error_denies": False,
+        "seen": ["allow", "approve_required"],
     }
 
 
@@ -211,6 +212,19 @@ def test_an_environment_with_too_many_values_is_no_column(run: Run) -> None:
     assert access["rows"][0]["cells"][0]["verdicts"] == ["allow", "deny"]
     run("report", "policy.yaml")
     assert "20 values of environment: too many for columns" in Path("policy-report.html").read_text()
+
+
+def test_example_calls_show_what_really_happens(run: Run) -> None:
+    Path("policy.yaml").write_text(
+        "rules: [{id: a, match: {tool: x, args.n: 1, not: {args.n: 1}}, decision: allow}, "
+        "{id: b, match: {tool: y, args.n: 1}, decision: allow}]\ndefaults: {on_missing_shadow: deny}\n"
+    )
+    rows = {row["tool"]: row["cells"][0] for row in facts(run)["access"]["rows"]}
+    assert (rows["x"]["verdicts"], rows["x"]["seen"]) == (["allow", "deny"], ["deny"])
+    assert (rows["y"]["verdicts"], rows["y"]["seen"]) == (["allow", "deny"], ["allow", "deny"])
+    assert (rows[None]["verdicts"], rows[None]["seen"]) == (["deny"], ["deny"])
+    run("report", "policy.yaml")
+    assert "example calls were allowed or denied" in Path("policy-report.html").read_text()
 
 
 def test_a_monitored_rule_is_shown_and_decides_nothing(run: Run) -> None:

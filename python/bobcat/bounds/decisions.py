@@ -7,7 +7,7 @@ with one verdict is therefore always right; one with several is an upper bound.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from msgspec import UNSET, UnsetType
 
@@ -38,12 +38,13 @@ class Part:
 class Cell:
     """The verdicts that calls may get, in the order of `ORDER`, and what may give them, in evaluation order.
 
-    `fails`: a rule that cannot be evaluated may deny.
+    `fails`: a rule that cannot be evaluated may deny. `seen` are the verdicts of example calls, if some were tried.
     """
 
     verdicts: tuple[str, ...]
     parts: tuple[Part, ...]
     fails: bool
+    seen: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def always(self) -> str | None:

@@ -70,10 +70,10 @@ def report(
     \b
     Example: bobcat report policy.yaml --suite tests --log decisions.jsonl -o report.html
     """
-    from bobcat.bounds.known import declared_facts
     from bobcat.report.access import access_table
     from bobcat.report.model import PolicyReport
     from bobcat.report.page import report_page
+    from bobcat.report.probing import probed
     from bobcat.threads.journal import earlier_turns
     from bobcat.traffic.replaying import Options
 
@@ -85,10 +85,10 @@ def report(
     options = Options(0, since, until, usage=True, paths=parse_map(mapped), tools=tools, earlier_runs=earlier_turns)
     tally = _traffic(opened, logs, options)
     coverage, cases = _coverage(policy, suites)
-    declared = {} if tools is None else {name: declared_facts(tool.metadata) for name, tool in tools.tools.items()}
+    declared = {} if tools is None else {name: tool.metadata for name, tool in tools.tools.items()}
     logged = set() if tally is None else {tool for tool, _ in tally.usage.verdicts}
     found = PolicyReport(
-        policy, opened, access_table(opened.ir, declared, logged), _findings(source, opened, tools),
+        policy, opened, probed(opened, access_table(opened.ir, declared, logged)), _findings(source, opened, tools),
         _signatures(policy), coverage, cases, tally,
     )  # fmt: skip
     text = (

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bobcat.bounds.decisions import Bounds, Cell
-from bobcat.bounds.known import TOOL, Exactly, Fact, Known, Other, Path, is_text
+from bobcat.bounds.known import TOOL, Exactly, Known, Other, declared_facts, is_text
 from bobcat.ir.schema import IrPolicy
+from bobcat.model.decision import ToolMetadata
 from bobcat.report.columns import Columns, columns_of, tools_of
 
 MAX_ROWS = 2_000
 """Tools of one table."""
-Declared = Mapping[Path, Fact]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Row:
     tool: str | None
     sources: tuple[Literal["rules", "tools", "logs"], ...]
     cells: tuple[Cell, ...]
+    declared: ToolMetadata | None = None
+    """Its declaration, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class AccessTable:
 
 
 def access_table(
-    policy: IrPolicy, declarations: Mapping[str, Declared] | None = None, logged: Collection[str] = ()
+    policy: IrPolicy, declarations: Mapping[str, ToolMetadata] | None = None, logged: Collection[str] = ()
 ) -> AccessTable:
     """Return the table of a policy: a row for each tool that rules, declarations or logs name, and one for all others.
 
@@ -55,7 +57,8 @@ def access_table(
         sources: list[Literal["rules", "tools", "logs"]] = ["rules"] if tool in named else []
         sources += ["tools"] if tool in declarations else []
         sources += ["logs"] if tool in logged else []
-        known = Known({**declarations.get(tool, {}), TOOL: Exactly(tool)})
-        rows.append(Row(tool, tuple(sources), cells(known)))
+        declared = declarations.get(tool)
+        known = Known({**({} if declared is None else declared_facts(declared)), TOOL: Exactly(tool)})
+        rows.append(Row(tool, tuple(sources), cells(known), declared))
     rows.append(Row(None, (), cells(Known({TOOL: Other(frozenset(every))}))))
     return AccessTable(columns, tuple(rows), max(0, len(every) - MAX_ROWS))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
-from bobcat.bounds.decisions import Cell, Part
+from bobcat.bounds.decisions import ORDER, Cell, Part
 from bobcat.bounds.known import CALLER, ENVIRONMENT, Path
 from bobcat.ir.pretty import expr_lines
 from bobcat.ir.schema import IrRule, Leaf
@@ -64,6 +65,11 @@ def _legend(report: PolicyReport) -> Iterator[str]:
         yield f"<p class=quiet>{report.access.left_out:,} tools beyond {MAX_ROWS:,} are left out.</p>"
 
 
+def _listed(verdicts: tuple[str, ...]) -> str:
+    *first, last = (WORDS[verdict][0] for verdict in verdicts)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
 class _Cells:
     def __init__(self, report: PolicyReport) -> None:
         self._report = report
@@ -74,7 +80,9 @@ class _Cells:
         named = f"<br><span class=quiet>from {', '.join(SOURCES[each] for each in row.sources)}</span>"
         head = f'<th scope="row">{title}{named if row.sources and row.sources != ("rules",) else ""}</th>'
         if columns > 1 and len(set(row.cells)) == 1:
-            return f'<tr>{head}<td colspan="{columns}">{self.cell(row.cells[0], row.tool)}</td></tr>'
+            seen = {verdict for cell in row.cells for verdict in cell.seen}
+            whole = replace(row.cells[0], seen=tuple(filter(seen.__contains__, ORDER)))
+            return f'<tr>{head}<td colspan="{columns}">{self.cell(whole, row.tool)}</td></tr>'
         return f"<tr>{head}{''.join(f'<td>{self.cell(cell, row.tool)}</td>' for cell in row.cells)}</tr>"
 
     def cell(self, cell: Cell, tool: str | None) -> str:
@@ -84,14 +92,12 @@ class _Cells:
             more = len(cell.parts) - len(by)
             names = ", ".join(dict.fromkeys(by)) + (f" and {more:,} more" if more else "")
             return f'<b class="{kind}">{words}</b>' + (f" <span class=quiet>by {names}</span>" if names else "")
-        *first, last = (WORDS[verdict][0] for verdict in cell.verdicts)
         parts = [self._part(part, tool) for part in cell.parts[:MAX_PARTS]]
         parts += [f"{len(cell.parts) - MAX_PARTS:,} more"] if len(cell.parts) > MAX_PARTS else []
         parts += ["denied where a rule cannot be evaluated"] if cell.fails else []
+        parts += [f"example calls were {_listed(cell.seen)}"] if cell.seen else []
         items = "".join(f"<li>{part}</li>" for part in parts)
-        return (
-            f'<details><summary class="part">depends: {", ".join(first)} or {last}</summary><ul>{items}</ul></details>'
-        )
+        return f'<details><summary class="part">depends: {_listed(cell.verdicts)}</summary><ul>{items}</ul></details>'
 
     def _part(self, part: Part, tool: str | None) -> str:
         words = WORDS[part.verdict][0]

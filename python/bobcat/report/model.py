@@ -165,7 +165,7 @@ class PolicyReport:
         parts = [
             {"rule": None if part.rule is None else rules[part.rule].id, "verdict": part.verdict} for part in cell.parts
         ]
-        return {"verdicts": list(cell.verdicts), "by": parts, "error_denies": cell.fails}
+        return {"verdicts": list(cell.verdicts), "by": parts, "error_denies": cell.fails, "seen": list(cell.seen)}
 
     def _traffic_json(self, tally: Tally) -> dict[str, Any]:
         usage = tally.usage
