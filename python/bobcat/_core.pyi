@@ -161,7 +161,7 @@ class RunState:
 
 @final
 class HookSession:
-    """The session of a coding agent, on record in a file. This process holds it until it records something.
+    """The session of a coding agent, on record in a file. This process holds it until it is closed.
 
     Errors are ValueError, with one line for people: the call must not run.
     """
@@ -174,6 +174,9 @@ class HookSession:
     def state(self) -> RunState:
         """Return the state, with the user's last words as its task."""
 
+    def repair(self) -> bool:
+        """Make the state again if a snapshot on disk is damaged. True: a decision with the state has to be made again."""
+
     def call(self, request: str, *, id: str | None, tool: str, args: str) -> None:
         """Record a call that may run, durably. `request` and `args` are canonical JSON."""
 
@@ -184,7 +187,7 @@ class HookSession:
         """Record the user's words."""
 
     def close(self) -> None:
-        """Let other processes use the session. ValueError never."""
+        """Let other processes use the session, after a snapshot where one is due. ValueError never."""
 
 def session_directory() -> Path:
     """Return the directory of sessions, by the environment. ValueError without one."""

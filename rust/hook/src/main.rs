@@ -32,6 +32,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bobcat_core::lang::Verdict;
+use bobcat_session::Session;
 
 use answer::Answer;
 use input::Input;
@@ -43,6 +44,8 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const SIGNAL_POLL: Duration = Duration::from_millis(10);
 /// The time for writing the line on stderr: a reader that has stopped must not delay the exit code.
 const REPORT_TIME: Duration = Duration::from_millis(200);
+/// The time for writing a snapshot of the session after the answer: one that is cut off is written by another process.
+const COMPACT_TIME: Duration = Duration::from_secs(2);
 /// The exit code that stops the call on every host.
 const REFUSED: i32 = 2;
 
@@ -74,14 +77,26 @@ fn supervise() -> Result<(), Failure> {
         .stack_size(8 << 20)
         .spawn(move || {
             let answered = catch_unwind(AssertUnwindSafe(answer));
+            let (answered, session) = match answered.unwrap_or_else(|_| Err(PANICKED.to_owned())) {
+                Ok(session) => (Ok(()), session),
+                Err(failure) => (Err(failure), None),
+            };
             // The receiver lives until the process ends.
-            let _ = done.send(answered.unwrap_or_else(|_| Err(PANICKED.to_owned())));
+            let _ = done.send(answered);
+            if let Some(session) = session {
+                let _ = catch_unwind(AssertUnwindSafe(|| session.compact()));
+            }
         })
         .map_err(|error| format!("no thread could be started: {error}"))?;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         match answered.recv_timeout(left.min(SIGNAL_POLL)) {
-            Ok(result) => return result,
+            Ok(Ok(())) => {
+                // The thread ends once it has compacted the session: the answer is written, and no failure any more.
+                let _ = answered.recv_timeout(COMPACT_TIME);
+                return Ok(());
+            }
+            Ok(Err(failure)) => return Err(failure),
             Err(RecvTimeoutError::Disconnected) => return Err(PANICKED.to_owned()),
             Err(RecvTimeoutError::Timeout) if stop() => {
                 return Err("a signal ended the hook before its answer was written".to_owned());
@@ -94,25 +109,28 @@ fn supervise() -> Result<(), Failure> {
     }
 }
 
-/// Reads the input, and answers a call, or records the result of one or the user's words.
-fn answer() -> Result<(), Failure> {
+/// Reads the input, and answers a call, or records the result of one or the user's words. Returns the session, which may be compacted.
+fn answer() -> Result<Option<Session>, Failure> {
     let options = Options::parse(std::env::args_os().skip(1))?;
     if options
         .log
         .as_deref()
         .is_some_and(|log| !log::is_lines(log))
     {
-        return output::write(&delegate::answer(input::read_all()?)?);
+        output::write(&delegate::answer(input::read_all()?)?)?;
+        return Ok(None);
     }
     let bundle = bundle::load(&options.policy)?;
     let text = input::read_all()?;
     match Input::parse(options.host, &text)? {
         Input::Call(call) => {
-            let answer = answer_call(&options, &bundle, &call)?;
-            output::write(&match answer {
-                Some(answer) => answer::render(call.host, &answer),
-                None => delegate::answer(text)?,
-            })
+            let answered = answer_call(&options, &bundle, &call)?;
+            let (answer, session) = match answered {
+                Some((answer, session)) => (answer::render(call.host, &answer), session),
+                None => (delegate::answer(text)?, None),
+            };
+            output::write(&answer)?;
+            Ok(session)
         }
         Input::Result(result) => remember::result(&options, &bundle.program, &result),
         Input::Task(task) => remember::task(&options, &bundle.program, &task),
@@ -124,24 +142,32 @@ fn answer_call(
     options: &Options,
     bundle: &bundle::Bundle,
     call: &input::Call<'_>,
-) -> Result<Option<Answer>, Failure> {
-    let time = clock::now().ok_or(clock::INVALID)?;
-    let session = remember::session(options, &bundle.program, call.session())?;
-    let reply = decide::decide(&bundle.program, call, (session.as_ref(), &time))?;
+) -> Result<Option<(Answer, Option<Session>)>, Failure> {
+    let (time, program) = (clock::now().ok_or(clock::INVALID)?, &bundle.program);
+    let mut session = remember::session(options, program, call.session())?;
+    let mut reply = decide::decide(program, call, (session.as_ref(), &time));
+    if let Some(session) = &mut session
+        && session.repair(program)?
+    {
+        reply = decide::decide(program, call, (Some(session), &time));
+    }
+    let reply = reply?;
     if options.approvals.is_some() && reply.verdict == Verdict::ApproveRequired {
         return Ok(None);
     }
     let answer = answer::choose(call, &reply, options.grant)?;
-    if let Some(session) = session
-        && bundle.program.remembers()
+    if let Some(session) = &mut session
+        && program.remembers()
         && answer.may_run()
     {
-        remember::call(session, call, (&reply, &time))?;
+        remember::call(session, program, call, (&reply, &time))?;
     }
+    // Other processes need not wait for the log and the answer.
+    let session = session.and_then(Session::if_due);
     if let Some(log) = &options.log {
         log::record::write(log, &bundle.id, call, (&reply, &answer))?;
     }
-    Ok(Some(answer))
+    Ok(Some((answer, session)))
 }
 
 /// Returns a function that is true once a signal has asked the process to end.

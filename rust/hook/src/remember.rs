@@ -32,7 +32,8 @@ pub(crate) fn session(
 
 /// Records a call that may run, with its effective arguments.
 pub(crate) fn call(
-    session: Session,
+    session: &mut Session,
+    program: &Program,
     call: &Call<'_>,
     (reply, time): (&Reply, &str),
 ) -> Result<(), Failure> {
@@ -45,7 +46,7 @@ pub(crate) fn call(
         None => proposed()?,
     };
     let request = call.request(&args, time);
-    session.call(&request, (call.id.as_deref(), &call.tool, &args))
+    session.call(program, &request, (call.id.as_deref(), &call.tool, &args))
 }
 
 /// Records the result of a call.
@@ -53,27 +54,34 @@ pub(crate) fn result(
     options: &Options,
     program: &Program,
     result: &CallResult,
-) -> Result<(), Failure> {
+) -> Result<Option<Session>, Failure> {
     if !program.remembers() {
-        return Ok(());
+        return Ok(None);
     }
-    let Some(session) = session(options, program, Some(&result.session))? else {
-        return Ok(());
-    };
-    session.result(Ended {
-        id: result.id.as_deref(),
-        tool: &result.tool,
-        args: &result.args,
-        value: result.value.as_deref(),
-        failed: result.failed,
-        at: &clock::now().ok_or(clock::INVALID)?,
-    })
+    let mut session = session(options, program, Some(&result.session))?;
+    if let Some(session) = &mut session {
+        let ended = Ended {
+            id: result.id.as_deref(),
+            tool: &result.tool,
+            args: &result.args,
+            value: result.value.as_deref(),
+            failed: result.failed,
+            at: &clock::now().ok_or(clock::INVALID)?,
+        };
+        session.result(program, ended)?;
+    }
+    Ok(session)
 }
 
 /// Records the user's words.
-pub(crate) fn task(options: &Options, program: &Program, task: &UserTask) -> Result<(), Failure> {
-    match session(options, program, Some(&task.session))? {
-        Some(session) => session.set_task(&task.text),
-        None => Ok(()),
+pub(crate) fn task(
+    options: &Options,
+    program: &Program,
+    task: &UserTask,
+) -> Result<Option<Session>, Failure> {
+    let mut session = session(options, program, Some(&task.session))?;
+    if let Some(session) = &mut session {
+        session.set_task(&task.text)?;
     }
+    Ok(session)
 }

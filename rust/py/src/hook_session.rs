@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 
 use bobcat_session::{Failure, Result as Ended, Session, default_directory};
 
-use crate::program;
+use crate::program::{self, Program};
 use crate::run_state::RunState;
 
-/// A session that this process holds, until something is recorded or it is closed.
+/// A session that this process holds, until it is closed.
 #[pyclass(frozen, module = "bobcat._core")]
 pub(crate) struct HookSession {
-    state: Py<RunState>,
-    session: Mutex<Option<Session>>,
+    program: Py<Program>,
+    held: Mutex<Option<(Session, Py<RunState>)>>,
 }
 
 /// The directory of sessions, by the environment.
@@ -29,10 +29,31 @@ fn failed(failure: Failure) -> PyErr {
 }
 
 impl HookSession {
-    fn take(&self) -> PyResult<Session> {
-        let mut held = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        held.take()
-            .ok_or_else(|| PyValueError::new_err("the session is closed"))
+    /// Does something with the session, while no other thread does.
+    ///
+    /// # Errors
+    /// The session is closed, or what is done fails.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(
+            &bobcat_core::program::Program,
+            &mut Session,
+        ) -> std::result::Result<T, Failure>
+        + Send,
+    ) -> PyResult<T> {
+        let program = &self.program.get().bound.program;
+        py.detach(|| {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            let (session, _) = held.as_mut().ok_or("the session is closed")?;
+            act(program, session)
+        })
+        .map_err(failed)
+    }
+
+    fn take(&self) -> Option<Session> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.take().map(|(session, _)| session)
     }
 }
 
@@ -52,16 +73,36 @@ impl HookSession {
             py.detach(|| Session::open(program, &directory, (host, session)))
         };
         let session = opened.map_err(failed)?;
-        let state = RunState::of(program, session.state().clone());
+        let state = Py::new(py, RunState::of(program, session.state().clone()))?;
         Ok(Self {
-            state: Py::new(py, state)?,
-            session: Mutex::new(Some(session)),
+            program: program.clone().unbind(),
+            held: Mutex::new(Some((session, state))),
         })
     }
 
     #[getter]
-    fn state(&self, py: Python<'_>) -> Py<RunState> {
-        self.state.clone_ref(py)
+    fn state(&self, py: Python<'_>) -> PyResult<Py<RunState>> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*held {
+            Some((_, state)) => Ok(state.clone_ref(py)),
+            None => Err(PyValueError::new_err("the session is closed")),
+        }
+    }
+
+    fn repair(&self, py: Python<'_>) -> PyResult<bool> {
+        let repaired = self.with(py, |program, session| {
+            let repaired = session.repair(program)?;
+            Ok(repaired.then(|| session.state().clone()))
+        })?;
+        let Some(state) = repaired else {
+            return Ok(false);
+        };
+        let state = Py::new(py, RunState::of(self.program.bind(py), state))?;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, old)) = &mut *held {
+            *old = state;
+        }
+        Ok(true)
     }
 
     #[pyo3(signature = (request, *, id, tool, args))]
@@ -73,9 +114,9 @@ impl HookSession {
         tool: &str,
         args: &str,
     ) -> PyResult<()> {
-        let session = self.take()?;
-        py.detach(|| session.call(request, (id, tool, args)))
-            .map_err(failed)
+        self.with(py, |program, session| {
+            session.call(program, request, (id, tool, args))
+        })
     }
 
     #[pyo3(signature = (*, id, tool, args, value, failed, at))]
@@ -90,7 +131,6 @@ impl HookSession {
         failed: bool,
         at: &str,
     ) -> PyResult<()> {
-        let session = self.take()?;
         let ended = Ended {
             id,
             tool,
@@ -99,15 +139,16 @@ impl HookSession {
             failed,
             at,
         };
-        py.detach(|| session.result(ended)).map_err(self::failed)
+        self.with(py, |program, session| session.result(program, ended))
     }
 
     fn set_task(&self, py: Python<'_>, text: &str) -> PyResult<()> {
-        let session = self.take()?;
-        py.detach(|| session.set_task(text)).map_err(failed)
+        self.with(py, |_, session| session.set_task(text))
     }
 
-    fn close(&self) {
-        drop(self.take());
+    fn close(&self, py: Python<'_>) {
+        if let Some(session) = self.take() {
+            py.detach(|| session.compact());
+        }
     }
 }

@@ -108,5 +108,5 @@ pub(crate) fn sweep(directory: &Path, from: usize) {
 
 fn is_ours(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("session" | "snapshot" | "part"))
+    matches!(extension, Some("session" | "snapshot" | "layer" | "part"))
 }

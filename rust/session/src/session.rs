@@ -22,6 +22,11 @@ const SNAPSHOT_RECORDS: usize = 64;
 pub struct Session {
     journal: Journal,
     state: State,
+    snapshot: Snapshot,
+    /// The end of the last record that is in the state.
+    end: Mark,
+    /// True if a snapshot is to be written.
+    is_due: bool,
 }
 
 /// The result of a call, as the host reports it after the call.
@@ -69,9 +74,14 @@ impl Session {
             );
         }
         let snapshot = Snapshot::beside(&path, program);
-        let mut state = restored(program, &mut journal, &snapshot)?;
-        state.next_reply();
-        Ok(Self { journal, state })
+        let (state, end, is_due) = restored(program, &mut journal, &snapshot)?;
+        Ok(Self {
+            journal,
+            state,
+            snapshot,
+            end,
+            is_due,
+        })
     }
 
     /// The state of the session, as decisions read it.
@@ -86,26 +96,52 @@ impl Session {
         self.state.task()
     }
 
+    /// Makes the state again from the records, if a part of its snapshot that was read is damaged. True: a decision since
+    /// [`Session::open`] has to be made again.
+    ///
+    /// # Errors
+    /// The record is damaged.
+    pub fn repair(&mut self, program: &Program) -> std::result::Result<bool, Failure> {
+        if !self.state.is_damaged() {
+            return Ok(false);
+        }
+        (self.state, self.end, self.is_due) = rebuilt(program, &mut self.journal)?;
+        Ok(true)
+    }
+
     /// Records a call that may run: its request as canonical JSON, and of that the tool and the arguments. It is durable on return.
     ///
     /// # Errors
     /// The call could not be recorded, and must not run.
     pub fn call(
-        self,
+        &mut self,
+        program: &Program,
         request: &str,
         (id, tool, args): (Option<&str>, &str, &str),
     ) -> std::result::Result<(), Failure> {
-        let key = key::next(&self.state, &key::name(id, tool, args));
-        self.append(&replay::call(&key, request))
+        let name = key::name(id, tool, args);
+        let mut key = key::next(&self.state, &name);
+        if self.repair(program)? {
+            key = key::next(&self.state, &name);
+        }
+        self.journal.append(&replay::call(&key, request))
     }
 
     /// Records the end of a call. One that is not on record, as it was refused, has none.
     ///
     /// # Errors
     /// The end could not be recorded.
-    pub fn result(self, result: Result<'_>) -> std::result::Result<(), Failure> {
+    pub fn result(
+        &mut self,
+        program: &Program,
+        result: Result<'_>,
+    ) -> std::result::Result<(), Failure> {
         let name = key::name(result.id, result.tool, result.args);
-        let Some(key) = key::last_open(&self.state, &name) else {
+        let mut key = key::last_open(&self.state, &name);
+        if self.repair(program)? {
+            key = key::last_open(&self.state, &name);
+        }
+        let Some(key) = key else {
             return Ok(());
         };
         let end = match result.value {
@@ -113,55 +149,74 @@ impl Session {
             Some(value) if value.len() <= MAX_RESULT_BYTES => End::Result(value),
             Some(_) | None => End::Unread,
         };
-        self.append(&replay::end(&key, result.at, end))
+        self.journal.append(&replay::end(&key, result.at, end))
     }
 
     /// Records the user's words.
     ///
     /// # Errors
     /// They could not be recorded.
-    pub fn set_task(self, text: &str) -> std::result::Result<(), Failure> {
-        self.append(&replay::task(text))
+    pub fn set_task(&mut self, text: &str) -> std::result::Result<(), Failure> {
+        self.journal.append(&replay::task(text))
     }
 
-    fn append(mut self, record: &str) -> std::result::Result<(), Failure> {
-        self.journal.append(record)
+    /// This session, if [`Session::compact`] has something to do.
+    #[must_use]
+    pub fn if_due(self) -> Option<Self> {
+        self.is_due.then_some(self)
+    }
+
+    /// Writes a snapshot, if the next process would have to read many records. This takes the longer the more calls the session
+    /// has, so that it comes after the answer.
+    pub fn compact(self) {
+        if self.is_due {
+            self.snapshot.save(&self.end, &self.state);
+        }
     }
 }
+
+/// A state, the end of the last record that is in it, and true if there are many records behind its snapshot.
+type Restored = (State, Mark, bool);
 
 /// The state that the records make, with a snapshot where it is one of them.
 fn restored(
     program: &Program,
     journal: &mut Journal,
     snapshot: &Snapshot,
-) -> std::result::Result<State, Failure> {
-    if let Some((mark, state)) = snapshot.load(program)
-        && let Some(state) = replayed(program, journal, (mark, state), snapshot)?
+) -> std::result::Result<Restored, Failure> {
+    if let Some(from) = snapshot.load(program)
+        && let Some(restored) = replayed(program, journal, from)?
     {
-        return Ok(state);
+        return Ok(restored);
     }
-    let begin = (journal.begin(), State::new(program, None));
-    replayed(program, journal, begin, snapshot)?.ok_or_else(|| journal.damaged())
+    rebuilt(program, journal)
 }
 
-/// The state after the records behind `from`; `None`: they do not follow it.
+/// The state that the records alone make.
+fn rebuilt(program: &Program, journal: &mut Journal) -> std::result::Result<Restored, Failure> {
+    let begin = (journal.begin(), State::new(program, None));
+    replayed(program, journal, begin)?.ok_or_else(|| journal.damaged())
+}
+
+/// The state after the records behind `from`; `None`: they do not follow it, or its snapshot is damaged.
 fn replayed(
     program: &Program,
     journal: &mut Journal,
     (from, mut state): (Mark, State),
-    snapshot: &Snapshot,
-) -> std::result::Result<Option<State>, Failure> {
+) -> std::result::Result<Option<Restored>, Failure> {
     let (start, mut records) = (from.size, 0);
     let mut scratch = Scratch::default();
     let read = journal.read(from, |record| {
         records += 1;
         replay::apply(program, &mut state, record, &mut scratch)
     });
+    if state.is_damaged() {
+        return Ok(None);
+    }
     let Some(end) = read? else {
         return Ok(None);
     };
-    if records > SNAPSHOT_RECORDS || end.size - start > SNAPSHOT_BYTES {
-        snapshot.save(&end, &state);
-    }
-    Ok(Some(state))
+    state.next_reply();
+    let is_due = records > SNAPSHOT_RECORDS || end.size - start > SNAPSHOT_BYTES;
+    Ok(Some((state, end, is_due)))
 }

@@ -43,10 +43,9 @@ impl Scratch {
 
     fn pay(&self, program: &Program, session: &str) {
         let call = (Some("id"), "pay", r#"{"n":1}"#);
-        self.open(program, session)
-            .unwrap()
-            .call(CALL, call)
-            .unwrap();
+        let mut session = self.open(program, session).unwrap();
+        session.call(program, CALL, call).unwrap();
+        session.compact();
     }
 
     /// The files with this extension.
@@ -74,6 +73,12 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+fn ended_as(scratch: &Scratch, program: &Program, ended: Ended<'_>) {
+    let mut session = scratch.open(program, "s").unwrap();
+    session.result(program, ended).unwrap();
+    session.compact();
 }
 
 fn changed(path: &Path, at: usize) {
@@ -212,7 +217,7 @@ fn the_end_of_a_call_that_is_not_on_record_is_ignored() {
             .unwrap()
             .len()
     };
-    scratch.open(&program, "s").unwrap().result(ended).unwrap();
+    ended_as(&scratch, &program, ended);
     let empty = size(&scratch);
     scratch.pay(&program, "s");
     scratch.pay(&program, "s");
@@ -228,12 +233,12 @@ fn the_end_of_a_call_that_is_not_on_record_is_ignored() {
         },
     ] {
         let before = size(&scratch);
-        scratch.open(&program, "s").unwrap().result(other).unwrap();
+        ended_as(&scratch, &program, other);
         assert_eq!(size(&scratch), before);
     }
     let mut sizes = vec![size(&scratch)];
     for _ in 0..3 {
-        scratch.open(&program, "s").unwrap().result(ended).unwrap();
+        ended_as(&scratch, &program, ended);
         sizes.push(size(&scratch));
     }
     assert!(empty < sizes[0] && sizes[0] < sizes[1] && sizes[1] < sizes[2]);

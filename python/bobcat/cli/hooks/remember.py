@@ -39,7 +39,12 @@ class Remembering:
             return evaluate(self.policy, request)
         state = self.session.state
         context = replace(request.context, task=state.task)
-        return evaluate(self.policy, replace(request, context=context), state=state)
+        decided = evaluate(self.policy, replace(request, context=context), state=state)
+        try:
+            repaired = self.session.repair()
+        except ValueError as error:
+            raise HookError(str(error)) from error
+        return self.decide(request) if repaired else decided
 
     def record(self, decision: Decision) -> None:
         """Record the call, which may run as decided. Raises `HookError`."""
@@ -78,6 +83,8 @@ def record_result(policy: Policy, result: CallResult, directory: Path | None) ->
             )
         except ValueError as error:
             raise HookError(str(error)) from error
+        finally:
+            session.close()
 
 
 def record_task(policy: Policy, task: UserTask, directory: Path | None) -> None:
@@ -88,6 +95,8 @@ def record_task(policy: Policy, task: UserTask, directory: Path | None) -> None:
             session.set_task(task.text)
         except ValueError as error:
             raise HookError(str(error)) from error
+        finally:
+            session.close()
 
 
 def _opened(policy: Policy, host: Host, session: str | None, directory: Path | None) -> HookSession | None:

@@ -39,10 +39,10 @@ impl State {
             return;
         };
         let hash = hash::of_key(key);
-        if self.calls.contains_key(&hash) {
+        if self.knows(&hash).is_some() {
             return;
         }
-        if self.calls.len() == MAX_RUN_CALLS {
+        if self.known == MAX_RUN_CALLS {
             self.full = true;
             return;
         }
@@ -99,7 +99,12 @@ impl State {
                         }
                         Ok(Some(Amount(amount))) => {
                             open.amounts.push((number, amount));
-                            tally.add((open.call, at), amount, measure.within)
+                            tally.add(
+                                (open.call, at),
+                                amount,
+                                measure.within,
+                                (&self.layers, number),
+                            )
                         }
                         Ok(None) => Ok(()),
                         Err(fault) => Err(Broken::of(fault)),
@@ -134,6 +139,7 @@ impl State {
         }
         self.last = Some(at);
         self.calls.insert(hash, Known::Open(Box::new(open)));
+        self.known += 1;
     }
 
     /// Takes the result of a call that succeeded. Only the first end of a call counts.

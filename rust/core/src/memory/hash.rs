@@ -17,7 +17,7 @@ pub(super) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-fn half(parts: &[&[u8]]) -> Hash {
+pub(super) fn half(parts: &[&[u8]]) -> Hash {
     let whole = sha256(parts);
     whole.first_chunk().copied().unwrap_or_default()
 }

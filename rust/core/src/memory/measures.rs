@@ -1,8 +1,10 @@
 //! Counts and sums, over the whole run or a window of time.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::Broken;
+use super::layers::Layers;
 use crate::error::Fault;
 use crate::limits::MAX_WINDOW_CALLS;
 use crate::num::exact::Exact;
@@ -14,9 +16,109 @@ pub(super) enum Tally {
     /// Over the whole run.
     Total(Exact),
     /// Over a window.
-    Window(VecDeque<Counted>),
+    Window(Window),
     /// Over more than the run: the host sets it.
     Shared(Option<Number>),
+}
+
+/// The calls in a window, numbered from the first one that it ever had.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Window {
+    /// Those in layers.
+    pub(super) below: Range<u64>,
+    /// Those after them.
+    pub(super) calls: VecDeque<Counted>,
+}
+
+/// The layers of a state, and the number of the measure that reads them.
+pub(super) type Below<'l> = (&'l Layers, u32);
+
+impl Window {
+    pub(super) fn of(calls: VecDeque<Counted>) -> Self {
+        Self { below: 0..0, calls }
+    }
+
+    /// The number of the next call.
+    pub(super) fn end(&self) -> u64 {
+        self.below.end + self.calls.len() as u64
+    }
+
+    fn len(&self) -> usize {
+        (self.below.end - self.below.start) as usize + self.calls.len()
+    }
+
+    /// The call of a number from the first one on; the error of a damaged layer.
+    fn get(&self, number: u64, (layers, measure): Below<'_>) -> Result<Option<Counted>, Broken> {
+        if number < self.below.end {
+            let found = layers.counted(measure, number);
+            return found.map(Some).ok_or(Broken::Bad);
+        }
+        let at = number - self.below.end;
+        Ok(self.calls.get(at as usize).copied())
+    }
+
+    fn last(&self, below: Below<'_>) -> Result<Option<Counted>, Broken> {
+        match self
+            .end()
+            .checked_sub(1)
+            .filter(|last| *last >= self.below.start)
+        {
+            Some(last) => self.get(last, below),
+            None => Ok(None),
+        }
+    }
+
+    fn add(&mut self, call: Counted, within: Option<i64>, below: Below<'_>) -> Result<(), Broken> {
+        while let Some(first) = self.get(self.below.start, below)?
+            && gone(&first, call.at, within)
+        {
+            if self.below.is_empty() {
+                self.calls.pop_front();
+                self.below.end += 1;
+            }
+            self.below.start += 1;
+        }
+        if self.len() == MAX_WINDOW_CALLS {
+            return Err(Broken::Limit);
+        }
+        self.calls.push_back(call);
+        Ok(())
+    }
+
+    /// The first call that is in the window at a time.
+    fn first(
+        &self,
+        now: i64,
+        within: Option<i64>,
+        below: Below<'_>,
+    ) -> Result<Option<Counted>, Broken> {
+        let Range {
+            start: mut low,
+            end,
+        } = self.below;
+        let mut high = end;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.get(middle, below)? {
+                Some(call) if gone(&call, now, within) => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        if low == end {
+            low += self.calls.partition_point(|call| gone(call, now, within)) as u64;
+        }
+        self.get(low, below)
+    }
+
+    /// Takes the calls in layers to those in memory. `None`: one cannot be read.
+    pub(super) fn thaw(&mut self, read: impl Fn(u64) -> Option<Counted>) -> Option<()> {
+        let below: Vec<Counted> = self.below.clone().map(read).collect::<Option<_>>()?;
+        self.below = 0..0;
+        for call in below.into_iter().rev() {
+            self.calls.push_front(call);
+        }
+        Some(())
+    }
 }
 
 /// A call in a window.
@@ -39,24 +141,20 @@ impl Tally {
         (call, at): (u64, i64),
         amount: Exact,
         within: Option<i64>,
+        below: Below<'_>,
     ) -> Result<(), Broken> {
         match self {
             Self::Total(total) => *total = total.add(amount).ok_or(Broken::Limit)?,
-            Self::Window(calls) => {
-                let before = calls.back().map_or(Exact::default(), |last| last.sum);
-                let sum = before.add(amount).ok_or(Broken::Limit)?;
-                while calls.front().is_some_and(|first| gone(first, at, within)) {
-                    calls.pop_front();
-                }
-                if calls.len() == MAX_WINDOW_CALLS {
-                    return Err(Broken::Limit);
-                }
-                calls.push_back(Counted {
+            Self::Window(window) => {
+                let last = window.last(below)?;
+                let before = last.map_or(Exact::default(), |last| last.sum);
+                let counted = Counted {
                     at,
                     call,
-                    sum,
+                    sum: before.add(amount).ok_or(Broken::Limit)?,
                     amount,
-                });
+                };
+                window.add(counted, within, below)?;
             }
             Self::Shared(_) => {}
         }
@@ -67,7 +165,8 @@ impl Tally {
     pub(super) fn release(&mut self, call: u64, amount: Exact) -> Result<(), Broken> {
         match self {
             Self::Total(total) => *total = total.sub(amount).ok_or(Broken::Limit)?,
-            Self::Window(calls) => {
+            // INVARIANT: a state in which something is taken back is in memory.
+            Self::Window(Window { calls, .. }) => {
                 let at = calls.partition_point(|other| other.call < call);
                 if calls.get(at).is_some_and(|found| found.call == call) {
                     calls.remove(at);
@@ -87,13 +186,15 @@ impl Tally {
         now: Option<i64>,
         within: Option<i64>,
         more: Exact,
+        below: Below<'_>,
     ) -> Result<Number, Fault> {
         let held = match self {
             Self::Total(total) => *total,
-            Self::Window(calls) => {
+            Self::Window(window) => {
                 let now = now.ok_or(Fault::BadState)?;
-                let start = calls.partition_point(|call| gone(call, now, within));
-                match (calls.get(start), calls.back()) {
+                let first = window.first(now, within, below).map_err(Broken::fault)?;
+                let last = window.last(below).map_err(Broken::fault)?;
+                match (first, last) {
                     (Some(first), Some(last)) => last
                         .sum
                         .sub(first.sum)

@@ -6,6 +6,7 @@
 mod dump;
 mod events;
 mod hash;
+mod layers;
 mod measures;
 mod monitor;
 mod reader;
@@ -24,13 +25,15 @@ use crate::num::exact::Exact;
 use crate::num::number::Number;
 use crate::program::Program;
 use hash::Hash;
-use measures::Tally;
+use layers::Layers;
+use measures::{Tally, Window};
 use monitor::Cell;
 use records::Kept;
 use table::Table;
 use task::Task;
 
 pub use dump::StateError;
+pub use layers::{Layered, PAGE_BYTES, Pages};
 pub use reader::Reader;
 
 /// The reason why a definition has no value.
@@ -107,10 +110,14 @@ pub struct State {
     /// The time of the last event.
     last: Option<i64>,
     trackers: Vec<Tracker>,
+    /// Calls that are not in layers, or are another thing now.
     calls: HashMap<Hash, Known, Keyed>,
+    /// The number of calls that are known.
+    known: usize,
     /// The number of the next call.
     next: u64,
     table: Table,
+    layers: Layers,
     /// True if there were more calls than the state knows.
     full: bool,
 }
@@ -131,7 +138,7 @@ impl State {
                     Tracked::Measure(Tally::Shared(None))
                 }
                 Definition::Measure(measure) if measure.within.is_some() => {
-                    Tracked::Measure(Tally::Window(Default::default()))
+                    Tracked::Measure(Tally::Window(Window::default()))
                 }
                 Definition::Measure(_) => Tracked::Measure(Tally::Total(Exact::default())),
                 Definition::Formula(nodes) => Tracked::Formula(vec![Cell::default(); nodes.len()]),
@@ -144,8 +151,10 @@ impl State {
             last: None,
             trackers: trackers.collect(),
             calls: HashMap::default(),
+            known: 0,
             next: 0,
             table: Table::default(),
+            layers: Layers::default(),
             full: false,
         }
     }
@@ -170,8 +179,20 @@ impl State {
     /// Returns true for a call without an end, false for one that has ended; `None`: no such call is known.
     #[must_use]
     pub fn is_open(&self, key: &str) -> Option<bool> {
-        let known = self.calls.get(&hash::of_key(key))?;
-        Some(matches!(known, Known::Open(_)))
+        self.knows(&hash::of_key(key))
+    }
+
+    fn knows(&self, key: &Hash) -> Option<bool> {
+        match self.calls.get(key) {
+            Some(known) => Some(matches!(known, Known::Open(_))),
+            None => self.layers.is_open(key),
+        }
+    }
+
+    /// Returns true if a page of a layer was asked for that cannot be read or is damaged: the state is not what it was.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.layers.is_damaged()
     }
 
     /// The state as decisions of `program` read it.
@@ -199,6 +220,7 @@ impl State {
         let Some(definitions) = program.memory() else {
             return Ok(());
         };
+        self.thaw();
         let hash = hash::of_key(key);
         match self.calls.get(&hash) {
             Some(Known::Open(_)) => {}
@@ -208,6 +230,7 @@ impl State {
         let Some(Known::Open(open)) = self.calls.remove(&hash) else {
             return Err(UnknownCall);
         };
+        self.known -= 1;
         for (number, amount) in &open.amounts {
             if let Some(tracker) = self.trackers.get_mut(*number as usize)
                 && let Tracked::Measure(tally) = &mut tracker.kind
@@ -225,11 +248,17 @@ impl State {
         if program.memory().is_none() {
             return Ok(None);
         }
-        match self.calls.get_mut(&hash::of_key(key)) {
-            Some(known) => match std::mem::replace(known, Known::Ended) {
-                Known::Open(open) => Ok(Some(open)),
-                Known::Ended => Ok(None),
-            },
+        let hash = hash::of_key(key);
+        let known = match self.calls.get_mut(&hash) {
+            Some(known) => Some(std::mem::replace(known, Known::Ended)),
+            None => self.layers.call(&hash, self.trackers.len()),
+        };
+        match known {
+            Some(Known::Open(open)) => {
+                self.calls.insert(hash, Known::Ended);
+                Ok(Some(open))
+            }
+            Some(Known::Ended) => Ok(None),
             None if self.full => Ok(None),
             None => Err(UnknownCall),
         }
@@ -242,6 +271,7 @@ impl State {
 
     /// Begins another run of the same conversation: counts, sums and formulas start anew, values of sources stay.
     pub fn next_turn(&mut self, program: &Program, task: Option<&str>) {
+        self.thaw();
         let fresh = Self::new(program, task);
         for (tracker, fresh) in self.trackers.iter_mut().zip(fresh.trackers) {
             if tracker.kind != Tracked::Source {
@@ -250,6 +280,7 @@ impl State {
         }
         self.task = fresh.task;
         self.calls = fresh.calls;
+        self.known = 0;
         self.full = false;
         self.table.show();
     }

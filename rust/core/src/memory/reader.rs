@@ -21,6 +21,9 @@ impl Reader<'_> {
         if self.state.full {
             return Err(Fault::StateLimit);
         }
+        if self.state.is_damaged() {
+            return Err(Fault::BadState);
+        }
         let tracker = self.state.trackers.get(definition as usize);
         tracker.ok_or(Fault::BadState)
     }
@@ -64,7 +67,10 @@ impl Memory for Reader<'_> {
         match (known, &tracker.kind) {
             (Some(Definition::Measure(measure)), Tracked::Measure(tally)) => {
                 let Amount(more) = this.unwrap_or_default();
-                tally.value(now, measure.within, more).map(Reading::Number)
+                let below = (&self.state.layers, definition);
+                tally
+                    .value(now, measure.within, more, below)
+                    .map(Reading::Number)
             }
             (Some(Definition::Formula(nodes)), Tracked::Formula(cells)) => {
                 let value = monitor::value(nodes, cells, now).ok_or(Fault::BadState)?;
@@ -92,8 +98,12 @@ impl Memory for Reader<'_> {
             }
         }
         let entries = self.state.table.find(value, wanted.lower);
-        let mut found = entries.map(|entry| 1 << entry.source);
-        if found.any(|bit: u64| bit & sound != 0) {
+        let mut found = entries.map(|entry| 1_u64.checked_shl(entry.source.into()).unwrap_or(0));
+        let found = found.any(|bit| bit & sound != 0);
+        if self.state.is_damaged() {
+            return Err(Fault::BadState);
+        }
+        if found {
             return Ok(true);
         }
         if wanted.task
@@ -123,7 +133,7 @@ impl Memory for Reader<'_> {
         for entry in self.state.table.find(value, false) {
             let number = definitions.sources.get(entry.source as usize).copied();
             let source = number.and_then(|number| definitions.items.get(number as usize));
-            let call = self.state.table.calls.get(entry.call as usize);
+            let call = self.state.table.origin(entry.call);
             if let (Some(Definition::Source(source)), Some(call)) = (source, call) {
                 let field = source.fields.get(entry.field as usize);
                 found.push(Origin {

@@ -89,7 +89,7 @@ impl<V: Value> Taker<'_, V> {
             }
         }
         let written = self.table.calls.last() == Some(&self.call);
-        let call = (self.table.calls.len() - usize::from(written)) as u32;
+        let call = self.table.origins() - u32::from(written);
         let known = self.table.entries.len();
         let (table, steps) = (&mut *self.table, &self.work.steps);
         let added = each(value, (DEPTH, Broken::Limit), &mut |leaf| {

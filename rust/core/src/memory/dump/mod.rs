@@ -3,12 +3,12 @@
 //! INVARIANT: the bytes may come from anywhere. What is not the snapshot of a state of these definitions is refused; a
 //! changed snapshot fails its checksum. Counts are checked against the bytes that are left before anything is made.
 
-mod reader;
-mod writer;
+pub(super) mod reader;
+pub(super) mod writer;
 
 use std::fmt;
 
-use super::{Broken, Known, State, hash};
+use super::{Known, State, hash};
 use crate::limits::MAX_STATE_BYTES;
 use crate::program::Program;
 use reader::In;
@@ -17,7 +17,7 @@ use writer::Out;
 /// The beginning of a snapshot, with the version of its format.
 const MAGIC: &[u8; 8] = b"BCSTATE\x01";
 
-const CHECKSUM: usize = 32;
+pub(super) const CHECKSUM: usize = 32;
 
 /// Bytes are no snapshot of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,21 +46,14 @@ impl State {
     /// The state as bytes.
     #[must_use]
     pub fn dump(&self) -> Vec<u8> {
+        if self.is_layered() {
+            let mut whole = self.clone();
+            whole.thaw();
+            return whole.dump();
+        }
         let mut out = Out(MAGIC.to_vec());
         out.0.extend(self.memory);
-        out.option(self.task().as_ref(), |out, task| out.text(task));
-        out.option(self.last.as_ref(), |out, last| out.signed(*last));
-        out.unsigned(self.next);
-        out.flag(self.full);
-        out.list(&self.trackers, |out, tracker| {
-            out.byte(match tracker.broken {
-                None => 0,
-                Some(Broken::Bad) => 1,
-                Some(Broken::Limit) => 2,
-                Some(Broken::Full) => 3,
-            });
-            out.tracked(&tracker.kind);
-        });
+        out.front(self, Out::tracked);
         let mut calls: Vec<_> = self.calls.iter().collect();
         calls.sort_unstable_by_key(|(key, _)| **key);
         out.list(&calls, |out, (key, known)| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ir::memory::Definition;
 use crate::lang::path::Field;
 use crate::limits::{MAX_RUN_CALLS, MAX_RUN_VALUES, MAX_WINDOW_CALLS};
-use crate::memory::measures::{Counted, Tally};
+use crate::memory::measures::{Counted, Tally, Window};
 use crate::memory::monitor::Cell;
 use crate::memory::records::{DEPTH, Kept};
 use crate::memory::table::{Call, END, Entry};
@@ -18,7 +18,7 @@ use crate::program::Program;
 use crate::value::stored::Stored;
 
 /// Bytes being read.
-pub(super) struct In<'b>(pub(super) &'b [u8]);
+pub(in crate::memory) struct In<'b>(pub(in crate::memory) &'b [u8]);
 
 impl<'b> In<'b> {
     fn take(&mut self, count: usize) -> Option<&'b [u8]> {
@@ -27,7 +27,7 @@ impl<'b> In<'b> {
         Some(taken)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(in crate::memory) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
     }
 
@@ -59,7 +59,7 @@ impl<'b> In<'b> {
         }
     }
 
-    fn unsigned<T: TryFrom<u128>>(&mut self) -> Option<T> {
+    pub(in crate::memory) fn unsigned<T: TryFrom<u128>>(&mut self) -> Option<T> {
         self.wide()?.try_into().ok()
     }
 
@@ -72,12 +72,12 @@ impl<'b> In<'b> {
         self.signed_wide()?.try_into().ok()
     }
 
-    fn bytes(&mut self) -> Option<&'b [u8]> {
+    pub(in crate::memory) fn bytes(&mut self) -> Option<&'b [u8]> {
         let length = self.unsigned()?;
         self.take(length)
     }
 
-    fn text(&mut self) -> Option<&'b str> {
+    pub(in crate::memory) fn text(&mut self) -> Option<&'b str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
@@ -90,7 +90,7 @@ impl<'b> In<'b> {
     }
 
     /// A list of at most `most` items, each of at least one byte.
-    fn list<T>(
+    pub(in crate::memory) fn list<T>(
         &mut self,
         most: usize,
         mut read: impl FnMut(&mut Self) -> Option<T>,
@@ -125,7 +125,25 @@ impl<'b> In<'b> {
         }
     }
 
-    pub(super) fn state(&mut self, program: &Program, state: &mut State) -> Option<()> {
+    /// A number of four bytes.
+    pub(in crate::memory) fn word(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// A number in a form of a fixed length.
+    pub(in crate::memory) fn fixed_exact(&mut self) -> Option<Exact> {
+        let mantissa = self.array().map(i128::from_le_bytes)?;
+        let shift = self.array().map(u16::from_le_bytes)?;
+        let read = Exact::new(mantissa, shift)?;
+        (read == Exact { mantissa, shift }).then_some(read)
+    }
+
+    /// All of a state that does not grow with its calls; `tracked` reads the values of definitions.
+    pub(in crate::memory) fn front(
+        &mut self,
+        state: &mut State,
+        tracked: fn(&mut Self, &mut Tracked) -> Option<()>,
+    ) -> Option<()> {
         state.task = self.option(|read| read.text().map(|task| Arc::new(Task::new(task))))?;
         state.last = self.option(Self::signed)?;
         state.next = self.unsigned()?;
@@ -142,8 +160,13 @@ impl<'b> In<'b> {
                 3 => Some(Broken::Full),
                 _ => return None,
             };
-            self.tracked(&mut tracker.kind)?;
+            tracked(self, &mut tracker.kind)?;
         }
+        Some(())
+    }
+
+    pub(super) fn state(&mut self, program: &Program, state: &mut State) -> Option<()> {
+        self.front(state, Self::tracked)?;
         let trackers = state.trackers.len();
         let calls = self.list(MAX_RUN_CALLS, |read| {
             let key = read.array()?;
@@ -155,6 +178,7 @@ impl<'b> In<'b> {
             Some((key, known))
         })?;
         state.calls = calls.into_iter().collect();
+        state.known = state.calls.len();
         if !is_ordered(state) {
             return None;
         }
@@ -202,12 +226,12 @@ impl<'b> In<'b> {
         (table.visible <= entries).then_some(())
     }
 
-    fn tracked(&mut self, kind: &mut Tracked) -> Option<()> {
+    pub(in crate::memory) fn tracked(&mut self, kind: &mut Tracked) -> Option<()> {
         match kind {
             Tracked::Source => {}
             Tracked::Measure(Tally::Total(total)) => *total = self.exact()?,
             Tracked::Measure(Tally::Shared(value)) => *value = self.option(Self::number)?,
-            Tracked::Measure(Tally::Window(calls)) => {
+            Tracked::Measure(Tally::Window(window)) => {
                 let read = self.list(MAX_WINDOW_CALLS, |read| {
                     Some(Counted {
                         at: read.signed()?,
@@ -219,7 +243,7 @@ impl<'b> In<'b> {
                 if !read.is_sorted_by(|one, next| one.call < next.call && one.at <= next.at) {
                     return None;
                 }
-                *calls = read.into();
+                *window = Window::of(read.into());
             }
             Tracked::Formula(cells) => {
                 for cell in cells {
@@ -235,7 +259,7 @@ impl<'b> In<'b> {
         Some(())
     }
 
-    fn open(&mut self, trackers: usize) -> Option<Open> {
+    pub(in crate::memory) fn open(&mut self, trackers: usize) -> Option<Open> {
         Some(Open {
             call: self.unsigned()?,
             amounts: self.list(trackers, |read| {
@@ -286,7 +310,8 @@ impl<'b> In<'b> {
 fn is_ordered(state: &State) -> bool {
     let before = |call: u64| call < state.next;
     let tracked = state.trackers.iter().all(|tracker| match &tracker.kind {
-        Tracked::Measure(Tally::Window(calls)) => calls
+        Tracked::Measure(Tally::Window(window)) => window
+            .calls
             .back()
             .is_none_or(|last| before(last.call) && Some(last.at) <= state.last),
         Tracked::Measure(_) | Tracked::Formula(_) | Tracked::Source => true,

@@ -1,28 +1,29 @@
 //! The parts of a snapshot as bytes.
 
-use crate::memory::measures::Tally;
-use crate::memory::{Open, Tracked};
+use crate::memory::measures::{Tally, Window};
+use crate::memory::{Broken, Open, State, Tracked};
 use crate::num::exact::Exact;
 use crate::num::number::Number;
 use crate::value::stored::Stored;
 
 /// Bytes being written.
-pub(super) struct Out(pub(super) Vec<u8>);
+#[derive(Default)]
+pub(in crate::memory) struct Out(pub(in crate::memory) Vec<u8>);
 
 impl Out {
-    pub(super) fn byte(&mut self, byte: u8) {
+    pub(in crate::memory) fn byte(&mut self, byte: u8) {
         self.0.push(byte);
     }
 
-    pub(super) fn flag(&mut self, flag: bool) {
+    pub(in crate::memory) fn flag(&mut self, flag: bool) {
         self.byte(flag.into());
     }
 
-    pub(super) fn unsigned(&mut self, value: u64) {
+    pub(in crate::memory) fn unsigned(&mut self, value: u64) {
         self.wide(value.into());
     }
 
-    pub(super) fn wide(&mut self, mut value: u128) {
+    pub(in crate::memory) fn wide(&mut self, mut value: u128) {
         while value >= 0x80 {
             self.byte(value as u8 | 0x80);
             value >>= 7;
@@ -30,41 +31,45 @@ impl Out {
         self.byte(value as u8);
     }
 
-    pub(super) fn signed(&mut self, value: i64) {
+    pub(in crate::memory) fn signed(&mut self, value: i64) {
         self.signed_wide(value.into());
     }
 
-    pub(super) fn signed_wide(&mut self, value: i128) {
+    pub(in crate::memory) fn signed_wide(&mut self, value: i128) {
         self.wide((value << 1 ^ value >> 127) as u128);
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(in crate::memory) fn bytes(&mut self, bytes: &[u8]) {
         self.unsigned(bytes.len() as u64);
         self.0.extend(bytes);
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    pub(in crate::memory) fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 
-    pub(super) fn option<T>(&mut self, value: Option<&T>, write: impl FnOnce(&mut Self, &T)) {
+    pub(in crate::memory) fn option<T>(
+        &mut self,
+        value: Option<&T>,
+        write: impl FnOnce(&mut Self, &T),
+    ) {
         self.flag(value.is_some());
         if let Some(value) = value {
             write(self, value);
         }
     }
 
-    pub(super) fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+    pub(in crate::memory) fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
         self.unsigned(items.len() as u64);
         items.iter().for_each(|item| write(self, item));
     }
 
-    pub(super) fn exact(&mut self, value: &Exact) {
+    pub(in crate::memory) fn exact(&mut self, value: &Exact) {
         self.signed_wide(value.mantissa);
         self.unsigned(value.shift.into());
     }
 
-    pub(super) fn number(&mut self, number: &Number) {
+    pub(in crate::memory) fn number(&mut self, number: &Number) {
         match number {
             Number::Int(value) => {
                 self.byte(0);
@@ -81,20 +86,40 @@ impl Out {
         }
     }
 
-    pub(super) fn tracked(&mut self, kind: &Tracked) {
+    /// All of a state that does not grow with its calls; `tracked` writes the values of definitions.
+    pub(in crate::memory) fn front(&mut self, state: &State, tracked: fn(&mut Self, &Tracked)) {
+        self.option(state.task().as_ref(), |out, task| out.text(task));
+        self.option(state.last.as_ref(), |out, last| out.signed(*last));
+        self.unsigned(state.next);
+        self.flag(state.full);
+        self.list(&state.trackers, |out, tracker| {
+            out.byte(match tracker.broken {
+                None => 0,
+                Some(Broken::Bad) => 1,
+                Some(Broken::Limit) => 2,
+                Some(Broken::Full) => 3,
+            });
+            tracked(out, &tracker.kind);
+        });
+    }
+
+    /// The calls of a window that are in memory.
+    fn window(&mut self, window: &Window) {
+        self.unsigned(window.calls.len() as u64);
+        for call in &window.calls {
+            self.signed(call.at);
+            self.unsigned(call.call);
+            self.exact(&call.sum);
+            self.exact(&call.amount);
+        }
+    }
+
+    pub(in crate::memory) fn tracked(&mut self, kind: &Tracked) {
         match kind {
             Tracked::Source => {}
             Tracked::Measure(Tally::Total(total)) => self.exact(total),
             Tracked::Measure(Tally::Shared(value)) => self.option(value.as_ref(), Self::number),
-            Tracked::Measure(Tally::Window(calls)) => {
-                self.unsigned(calls.len() as u64);
-                for call in calls {
-                    self.signed(call.at);
-                    self.unsigned(call.call);
-                    self.exact(&call.sum);
-                    self.exact(&call.amount);
-                }
-            }
+            Tracked::Measure(Tally::Window(window)) => self.window(window),
             Tracked::Formula(cells) => {
                 for cell in cells {
                     self.byte(u8::from(cell.now) | u8::from(cell.was) << 1);
@@ -104,7 +129,7 @@ impl Out {
         }
     }
 
-    pub(super) fn open(&mut self, open: &Open) {
+    pub(in crate::memory) fn open(&mut self, open: &Open) {
         self.unsigned(open.call);
         self.list(&open.amounts, |out, (number, amount)| {
             out.unsigned((*number).into());
@@ -123,7 +148,7 @@ impl Out {
         });
     }
 
-    pub(super) fn stored(&mut self, value: &Stored) {
+    pub(in crate::memory) fn stored(&mut self, value: &Stored) {
         match value {
             Stored::Null => self.byte(0),
             Stored::Bool(value) => {
