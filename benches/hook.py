@@ -2,9 +2,9 @@
 
     python benches/hook.py [--rules N] [--rounds N] [--calls N...]
 
-Sessions have `--calls` calls on record, each with a result that sources read; the policy has counts, a count in a window, a
-sum, a sequence and a source. Each round adds one call to each. The variants take turns, so that a busy machine slows all
-of them. The slowest rounds write a snapshot after the answer. Files are in a temporary directory, below
+Sessions have `--calls` calls on record, each with a result that sources read; the policy has counts, a count in a
+window, a sum, a sequence and a source. Each round adds one call to each. The variants take turns, so that a busy machine
+slows all of them. The slowest rounds write a snapshot after the answer. Files are in a temporary directory, below
 `--directory` if it is given: the log and the session wait for that disk.
 """
 
@@ -54,7 +54,7 @@ def policy(rules: int, *, remembers: bool = False) -> Policy:
 
 
 def fill(directory: Path, calls: int) -> None:
-    """Put calls and their results on record. The result of the first one names the argument that the policy asks for."""
+    """Put calls and their results on record; the first result has the argument that the policy asks for."""
     loaded = Policy.load(directory / "remembering.bobcat")
     place = directory / f"sessions-{calls}"
     for number in range(calls + 1):

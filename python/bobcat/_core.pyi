@@ -174,8 +174,11 @@ class HookSession:
     def state(self) -> RunState:
         """Return the state, with the user's last words as its task."""
 
+    def share(self, kind: str, id: str, at: str) -> None:
+        """Give the state the values `by: principal` at `at` (RFC 3339), and hold the record of the principal, too."""
+
     def repair(self) -> bool:
-        """Make the state again if a snapshot on disk is damaged. True: a decision with the state has to be made again."""
+        """Make the state again if a snapshot on disk is damaged; return true if a decision is to be made again."""
 
     def call(self, request: str, *, id: str | None, tool: str, args: str) -> None:
         """Record a call that may run, durably. `request` and `args` are canonical JSON."""

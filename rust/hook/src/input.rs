@@ -18,6 +18,9 @@ pub(crate) const CAPS: Caps = Caps {
     nodes: MAX_REQUEST_VALUES,
 };
 
+/// The kind of the principal of a request, whose id is the name of the host.
+pub(crate) const PRINCIPAL_KIND: &str = "agent";
+
 /// The environment of a request that names none.
 pub(crate) const ENVIRONMENT: &str = "dev";
 

@@ -8,7 +8,8 @@ use bobcat_session::{Result as Ended, Session, default_directory};
 use crate::call_result::CallResult;
 use crate::canonical::canonical_json;
 use crate::decide::Reply;
-use crate::input::{Call, UserTask};
+use crate::host::Host;
+use crate::input::{Call, PRINCIPAL_KIND, UserTask};
 use crate::options::Options;
 use crate::{Failure, clock};
 
@@ -28,6 +29,18 @@ pub(crate) fn session(
         None => open(&default_directory()?),
     }
     .map(Some)
+}
+
+/// Gives the state of the session what the policy counts over all sessions of the principal, which is the host.
+pub(crate) fn share(
+    session: &mut Option<Session>,
+    program: &Program,
+    (host, time): (Host, &str),
+) -> Result<(), Failure> {
+    match session {
+        Some(session) => session.share(program, (PRINCIPAL_KIND, host.name()), time),
+        None => Ok(()),
+    }
 }
 
 /// Records a call that may run, with its effective arguments.

@@ -51,6 +51,17 @@ impl HookSession {
         .map_err(failed)
     }
 
+    /// Makes the state that Python reads from that of the session.
+    fn renew(&self, py: Python<'_>) -> PyResult<()> {
+        let state = self.with(py, |_, session| Ok(session.state().clone()))?;
+        let state = Py::new(py, RunState::of(self.program.bind(py), state))?;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, old)) = &mut *held {
+            *old = state;
+        }
+        Ok(())
+    }
+
     fn take(&self) -> Option<Session> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.take().map(|(session, _)| session)
@@ -89,20 +100,19 @@ impl HookSession {
         }
     }
 
-    fn repair(&self, py: Python<'_>) -> PyResult<bool> {
-        let repaired = self.with(py, |program, session| {
-            let repaired = session.repair(program)?;
-            Ok(repaired.then(|| session.state().clone()))
+    fn share(&self, py: Python<'_>, kind: &str, id: &str, at: &str) -> PyResult<()> {
+        self.with(py, |program, session| {
+            session.share(program, (kind, id), at)
         })?;
-        let Some(state) = repaired else {
-            return Ok(false);
-        };
-        let state = Py::new(py, RunState::of(self.program.bind(py), state))?;
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, old)) = &mut *held {
-            *old = state;
+        self.renew(py)
+    }
+
+    fn repair(&self, py: Python<'_>) -> PyResult<bool> {
+        let repaired = self.with(py, |program, session| session.repair(program))?;
+        if repaired {
+            self.renew(py)?;
         }
-        Ok(true)
+        Ok(repaired)
     }
 
     #[pyo3(signature = (request, *, id, tool, args))]

@@ -8,6 +8,20 @@ use crate::hex;
 const DOMAIN: &[u8] = b"bobcat/session-call/v1\0";
 const NAME_DIGITS: usize = 32;
 
+/// The bytes that say of whom a file is, and its name without an extension.
+pub(crate) fn file(domain: &[u8], parts: &[&str]) -> (Vec<u8>, String) {
+    let mut identity = domain.to_vec();
+    let (last, others) = parts.split_last().unwrap_or((&"", &[]));
+    for part in others {
+        identity.extend((part.len() as u64).to_be_bytes());
+        identity.extend(part.as_bytes());
+    }
+    identity.extend(last.as_bytes());
+    let mut name = hex(&Sha256::digest(&identity));
+    name.truncate(NAME_DIGITS);
+    (identity, name)
+}
+
 /// The name of the calls of a tool with these arguments, as canonical JSON, and this id of the host, if it gives one.
 pub(crate) fn name(id: Option<&str>, tool: &str, args: &str) -> String {
     let mut hash = Sha256::new();

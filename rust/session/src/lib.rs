@@ -13,6 +13,7 @@ mod journal;
 mod key;
 pub mod lock;
 pub mod private;
+mod record;
 mod replay;
 mod request;
 mod session;

@@ -2,10 +2,11 @@
 //!
 //! A record is one line: its kind and its fields, separated by tabs, which JSON does not hold unescaped.
 
+use bobcat_core::ir::memory::Scope;
 use bobcat_core::json::value::{Instant, JsonRequest, JsonValue};
 use bobcat_core::json::{Caps, Json, parse};
 use bobcat_core::limits::{MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES};
-use bobcat_core::memory::State;
+use bobcat_core::memory::{Extent, State};
 use bobcat_core::program::{Program, Scratch};
 use bobcat_core::value::stored::Stored;
 
@@ -33,6 +34,12 @@ pub(crate) fn session(host: &str, session: &str) -> String {
     format!("session\t{}\t{}", quoted(host), quoted(session))
 }
 
+/// The record of a scope itself, the first one.
+pub(crate) fn scope(by: &str, names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    format!("scope\t{by}\t{}", names.join("\t"))
+}
+
 /// The record of a call, with its request as JSON.
 pub(crate) fn call(key: &str, request: &str) -> String {
     format!("call\t{key}\t{request}")
@@ -54,14 +61,14 @@ pub(crate) fn task(text: &str) -> String {
 
 /// Takes a record into the state.
 pub(crate) fn apply(
-    program: &Program,
+    (program, extent): (&Program, Extent),
     state: &mut State,
     record: &str,
     scratch: &mut Scratch,
 ) -> Result<(), Failure> {
     let (kind, rest) = record.split_once('\t').ok_or_else(unknown)?;
     match kind {
-        "session" => {}
+        "session" | "scope" => {}
         "task" => {
             let Json::Text(text) = json(rest)? else {
                 return Err(unknown());
@@ -71,6 +78,10 @@ pub(crate) fn apply(
         "call" => {
             let (key, request) = rest.split_once('\t').ok_or_else(unknown)?;
             let request = JsonRequest::parse(request.as_bytes()).map_err(|_| unknown())?;
+            if let Extent::Scope(_) = extent {
+                state.count(program, &SessionRequest::new(request), scratch);
+                return Ok(());
+            }
             let task = state.task().map(str::to_owned);
             let request = SessionRequest::new(request).with_task(task.as_deref());
             // Calls see the results before them.
@@ -94,6 +105,12 @@ pub(crate) fn apply(
         _ => return Err(unknown()),
     }
     Ok(())
+}
+
+/// Returns true if a measure by this scope counts a call, or cannot.
+pub(crate) fn counts(program: &Program, scope: Scope, request: &str) -> Result<bool, Failure> {
+    let request = JsonRequest::parse(request.as_bytes()).map_err(|_| unknown())?;
+    Ok(program.counts(&SessionRequest::new(request), scope))
 }
 
 fn json(text: &str) -> Result<Json<'_>, Failure> {

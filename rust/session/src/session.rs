@@ -1,32 +1,28 @@
 //! One session of a host, held by this process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use bobcat_core::memory::State;
-use bobcat_core::program::{Program, Scratch};
-use sha2::{Digest as _, Sha256};
+use bobcat_core::ir::memory::Scope;
+use bobcat_core::json::value::Instant;
+use bobcat_core::memory::{Extent, State};
+use bobcat_core::program::Program;
 
-use crate::journal::{Journal, Mark};
+use crate::record::Record;
 use crate::replay::{self, End};
-use crate::snapshot::Snapshot;
-use crate::{Failure, MAX_RESULT_BYTES, directory, hex, key};
+use crate::{Failure, MAX_RESULT_BYTES, directory, key};
 
 const DOMAIN: &[u8] = b"bobcat/session/v1\0";
-const NAME_DIGITS: usize = 32;
-/// Bytes and records behind a snapshot that lead to another one.
-const SNAPSHOT_BYTES: u64 = 256 << 10;
-const SNAPSHOT_RECORDS: usize = 64;
+const SCOPE_DOMAIN: &[u8] = b"bobcat/scope/v1\0";
+/// The scope that sessions of hosts share: no host names a tenant.
+const SHARED: Scope = Scope::Principal;
 
 /// A session that this process holds: no other one decides in it until this value is dropped.
 #[derive(Debug)]
 pub struct Session {
-    journal: Journal,
-    state: State,
-    snapshot: Snapshot,
-    /// The end of the last record that is in the state.
-    end: Mark,
-    /// True if a snapshot is to be written.
-    is_due: bool,
+    own: Record,
+    /// The record that sessions of its principal share.
+    scope: Option<Record>,
+    directory: PathBuf,
 }
 
 /// The result of a call, as the host reports it after the call.
@@ -57,56 +53,76 @@ impl Session {
         (host, session): (&str, &str),
     ) -> std::result::Result<Self, Failure> {
         directory::prepare(directory)?;
-        let mut identity = DOMAIN.to_vec();
-        identity.extend((host.len() as u64).to_be_bytes());
-        identity.extend(host.as_bytes());
-        identity.extend(session.as_bytes());
-        let digest = Sha256::digest(&identity);
-        let mut name = hex(&digest);
-        name.truncate(NAME_DIGITS);
+        let (identity, name) = key::file(DOMAIN, &[host, session]);
         let path = directory.join(format!("{name}.session"));
-        let mut journal = Journal::open(&path, identity, &replay::session(host, session))?;
-        if journal.is_new {
-            let from = digest.iter().take(4);
-            directory::sweep(
-                directory,
-                from.fold(0, |sum, byte| sum << 8 | usize::from(*byte)),
-            );
+        let first = replay::session(host, session);
+        let own = Record::open((program, Extent::Session), &path, (identity, &first))?;
+        if own.is_new() {
+            let from = usize::from_str_radix(name.get(..4).unwrap_or_default(), 16);
+            directory::sweep(directory, from.unwrap_or(0));
         }
-        let snapshot = Snapshot::beside(&path, program);
-        let (state, end, is_due) = restored(program, &mut journal, &snapshot)?;
         Ok(Self {
-            journal,
-            state,
-            snapshot,
-            end,
-            is_due,
+            own,
+            scope: None,
+            directory: directory.to_owned(),
         })
     }
 
     /// The state of the session, as decisions read it.
     #[must_use]
     pub fn state(&self) -> &State {
-        &self.state
+        &self.own.state
     }
 
     /// The user's last words.
     #[must_use]
     pub fn task(&self) -> Option<&str> {
-        self.state.task()
+        self.own.state.task()
+    }
+
+    /// Gives the state the values of the measures `by: principal` for a decision at a time in RFC 3339. The record that
+    /// sessions of this principal share is held with this session.
+    ///
+    /// # Errors
+    /// The record cannot be used.
+    pub fn share(
+        &mut self,
+        program: &Program,
+        (kind, id): (&str, &str),
+        at: &str,
+    ) -> std::result::Result<(), Failure> {
+        if id.is_empty() || !program.measures_by(SHARED) {
+            return Ok(());
+        }
+        let mut scope = match self.scope.take() {
+            Some(scope) => scope,
+            None => {
+                let (identity, name) = key::file(SCOPE_DOMAIN, &[SHARED.name(), kind, id]);
+                let path = self.directory.join(format!("{name}.scope"));
+                let first = replay::scope(SHARED.name(), &[kind, id]);
+                let extent = (program, Extent::Scope(SHARED));
+                Record::open(extent, &path, (identity, &first))?
+            }
+        };
+        let now = Instant::parse(at).map(|at| at.micros);
+        let mut values = scope.state.shared_values(program, now);
+        if scope.repair(program)? {
+            values = scope.state.shared_values(program, now);
+        }
+        for (name, value) in values {
+            self.own.state.share(program, name, value);
+        }
+        self.scope = Some(scope);
+        Ok(())
     }
 
     /// Makes the state again from the records, if a part of its snapshot that was read is damaged. True: a decision since
-    /// [`Session::open`] has to be made again.
+    /// [`Session::open`] has to be made again, after [`Session::share`].
     ///
     /// # Errors
     /// The record is damaged.
     pub fn repair(&mut self, program: &Program) -> std::result::Result<bool, Failure> {
-        if !self.state.is_damaged() {
-            return Ok(false);
-        }
-        (self.state, self.end, self.is_due) = rebuilt(program, &mut self.journal)?;
-        Ok(true)
+        self.own.repair(program)
     }
 
     /// Records a call that may run: its request as canonical JSON, and of that the tool and the arguments. It is durable on return.
@@ -120,11 +136,17 @@ impl Session {
         (id, tool, args): (Option<&str>, &str, &str),
     ) -> std::result::Result<(), Failure> {
         let name = key::name(id, tool, args);
-        let mut key = key::next(&self.state, &name);
+        let mut key = key::next(&self.own.state, &name);
         if self.repair(program)? {
-            key = key::next(&self.state, &name);
+            key = key::next(&self.own.state, &name);
         }
-        self.journal.append(&replay::call(&key, request))
+        self.own.append(&replay::call(&key, request))?;
+        match &mut self.scope {
+            Some(scope) if replay::counts(program, SHARED, request)? => {
+                scope.append(&replay::call(&key, request))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Records the end of a call. One that is not on record, as it was refused, has none.
@@ -137,9 +159,9 @@ impl Session {
         result: Result<'_>,
     ) -> std::result::Result<(), Failure> {
         let name = key::name(result.id, result.tool, result.args);
-        let mut key = key::last_open(&self.state, &name);
+        let mut key = key::last_open(&self.own.state, &name);
         if self.repair(program)? {
-            key = key::last_open(&self.state, &name);
+            key = key::last_open(&self.own.state, &name);
         }
         let Some(key) = key else {
             return Ok(());
@@ -149,7 +171,7 @@ impl Session {
             Some(value) if value.len() <= MAX_RESULT_BYTES => End::Result(value),
             Some(_) | None => End::Unread,
         };
-        self.journal.append(&replay::end(&key, result.at, end))
+        self.own.append(&replay::end(&key, result.at, end))
     }
 
     /// Records the user's words.
@@ -157,66 +179,23 @@ impl Session {
     /// # Errors
     /// They could not be recorded.
     pub fn set_task(&mut self, text: &str) -> std::result::Result<(), Failure> {
-        self.journal.append(&replay::task(text))
+        self.own.append(&replay::task(text))
     }
 
     /// This session, if [`Session::compact`] has something to do.
     #[must_use]
     pub fn if_due(self) -> Option<Self> {
-        self.is_due.then_some(self)
+        let is_due = self.records().any(|record| record.is_due);
+        is_due.then_some(self)
     }
 
     /// Writes a snapshot, if the next process would have to read many records. This takes the longer the more calls the session
     /// has, so that it comes after the answer.
     pub fn compact(self) {
-        if self.is_due {
-            self.snapshot.save(&self.end, &self.state);
-        }
+        self.records().for_each(Record::compact);
     }
-}
 
-/// A state, the end of the last record that is in it, and true if there are many records behind its snapshot.
-type Restored = (State, Mark, bool);
-
-/// The state that the records make, with a snapshot where it is one of them.
-fn restored(
-    program: &Program,
-    journal: &mut Journal,
-    snapshot: &Snapshot,
-) -> std::result::Result<Restored, Failure> {
-    if let Some(from) = snapshot.load(program)
-        && let Some(restored) = replayed(program, journal, from)?
-    {
-        return Ok(restored);
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        [&self.own].into_iter().chain(&self.scope)
     }
-    rebuilt(program, journal)
-}
-
-/// The state that the records alone make.
-fn rebuilt(program: &Program, journal: &mut Journal) -> std::result::Result<Restored, Failure> {
-    let begin = (journal.begin(), State::new(program, None));
-    replayed(program, journal, begin)?.ok_or_else(|| journal.damaged())
-}
-
-/// The state after the records behind `from`; `None`: they do not follow it, or its snapshot is damaged.
-fn replayed(
-    program: &Program,
-    journal: &mut Journal,
-    (from, mut state): (Mark, State),
-) -> std::result::Result<Option<Restored>, Failure> {
-    let (start, mut records) = (from.size, 0);
-    let mut scratch = Scratch::default();
-    let read = journal.read(from, |record| {
-        records += 1;
-        replay::apply(program, &mut state, record, &mut scratch)
-    });
-    if state.is_damaged() {
-        return Ok(None);
-    }
-    let Some(end) = read? else {
-        return Ok(None);
-    };
-    state.next_reply();
-    let is_due = records > SNAPSHOT_RECORDS || end.size - start > SNAPSHOT_BYTES;
-    Ok(Some((state, end, is_due)))
 }

@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bobcat_core::memory::{Layered, PAGE_BYTES, Pages, State};
+use bobcat_core::memory::{Extent, Layered, PAGE_BYTES, Pages, State};
 use bobcat_core::program::Program;
 use sha2::{Digest as _, Sha256};
 
@@ -32,7 +32,7 @@ impl Snapshot {
     }
 
     /// The state, and the end of the record up to which it goes. The pages of its layers are checked as they are read.
-    pub(crate) fn load(&self, program: &Program) -> Option<(Mark, State)> {
+    pub(crate) fn load(&self, program: &Program, extent: Extent) -> Option<(Mark, State)> {
         let data = std::fs::read(&self.0).ok()?;
         let at = data.iter().position(|byte| *byte == b'\n')?;
         let (head, body) = data.split_at_checked(at + 1)?;
@@ -45,7 +45,7 @@ impl Snapshot {
             let file = File::open(self.layer(number)).ok()?;
             Some(Arc::new(LayerFile(file)) as Arc<dyn Pages>)
         };
-        let state = State::load_layers(program, body, open).ok()?;
+        let state = State::load_layers((program, extent), body, open).ok()?;
         Some((Mark { size, check }, state))
     }
 

@@ -66,10 +66,33 @@ pub struct Measure {
     pub field: Option<Vec<Box<str>>>,
     /// The window, in microseconds.
     pub within: Option<i64>,
-    /// True if it counts the calls of more than the run.
-    pub shared: bool,
+    /// The scope whose calls it counts, in place of those of the run.
+    pub by: Option<Scope>,
     /// True if the proposed call counts, too.
     pub this: bool,
+}
+
+/// The runs whose calls are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of one principal.
+    Principal,
+    /// Those of one session.
+    Session,
+    /// Those of one tenant.
+    Tenant,
+}
+
+impl Scope {
+    /// Its name in a policy.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Principal => "principal",
+            Self::Session => "session",
+            Self::Tenant => "tenant",
+        }
+    }
 }
 
 /// A node of a formula; parts are earlier nodes.
@@ -301,10 +324,15 @@ fn flag(item: Option<Item<'_, '_>>, name: &str) -> Decode<bool> {
 
 fn measure<'a>(decoder: &mut Decoder<'a>, map: Map<'_, 'a>) -> Decode<Measure> {
     let fields = map.fields("the measure", &["by", "field", "k", "of", "this", "within"])?;
-    let shared = fields.get(0).is_some();
-    if shared && !matches!(fields.text(0)?, "principal" | "session" | "tenant") {
-        return Err(bad("`by` is not `principal`, `session` or `tenant`"));
-    }
+    let by = match fields.get(0) {
+        None => None,
+        Some(_) => Some(match fields.text(0)? {
+            "principal" => Scope::Principal,
+            "session" => Scope::Session,
+            "tenant" => Scope::Tenant,
+            _ => return Err(bad("`by` is not `principal`, `session` or `tenant`")),
+        }),
+    };
     let field = fields.get(1).map(part::path).transpose()?;
     if field.as_ref().is_some_and(Vec::is_empty) {
         return Err(bad("`field` is empty"));
@@ -313,7 +341,7 @@ fn measure<'a>(decoder: &mut Decoder<'a>, map: Map<'_, 'a>) -> Decode<Measure> {
         of: words(decoder, fields.need(3)?, 0)?,
         field,
         within: within(fields.get(5))?,
-        shared,
+        by,
         this: flag(fields.get(4), "this")?,
     })
 }

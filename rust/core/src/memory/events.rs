@@ -92,7 +92,9 @@ impl State {
                 continue;
             }
             let stepped = match (definition, &mut tracker.kind) {
-                (Definition::Measure(measure), Tracked::Measure(tally)) if !measure.shared => {
+                (Definition::Measure(measure), Tracked::Measure(tally))
+                    if self.extent.counts(measure.by) =>
+                {
                     match evaluator.amount(measure) {
                         Ok(Some(_)) if measure.within.is_some() && seen.is_none() => {
                             Err(Broken::Bad)

@@ -28,6 +28,8 @@ pub(super) struct Window {
     pub(super) below: Range<u64>,
     /// Those after them.
     pub(super) calls: VecDeque<Counted>,
+    /// The time of the last call that is missing, of a scope, and the reason: there is no value while it is in the window.
+    pub(super) lapse: Option<(i64, Broken)>,
 }
 
 /// The layers of a state, and the number of the measure that reads them.
@@ -35,7 +37,11 @@ pub(super) type Below<'l> = (&'l Layers, u32);
 
 impl Window {
     pub(super) fn of(calls: VecDeque<Counted>) -> Self {
-        Self { below: 0..0, calls }
+        Self {
+            below: 0..0,
+            calls,
+            lapse: None,
+        }
     }
 
     /// The number of the next call.
@@ -72,16 +78,38 @@ impl Window {
         while let Some(first) = self.get(self.below.start, below)?
             && gone(&first, call.at, within)
         {
-            if self.below.is_empty() {
-                self.calls.pop_front();
-                self.below.end += 1;
-            }
-            self.below.start += 1;
+            self.drop_first();
         }
         if self.len() == MAX_WINDOW_CALLS {
             return Err(Broken::Limit);
         }
         self.calls.push_back(call);
+        Ok(())
+    }
+
+    fn drop_first(&mut self) {
+        if self.below.is_empty() {
+            self.calls.pop_front();
+            self.below.end += 1;
+        }
+        self.below.start += 1;
+    }
+
+    /// Takes in that a call is missing.
+    pub(super) fn lapse(&mut self, at: i64, broken: Broken) {
+        if self.lapse.is_none_or(|(last, _)| last <= at) {
+            self.lapse = Some((at, broken));
+        }
+    }
+
+    /// Drops the first call of a full window.
+    pub(super) fn make_room(&mut self, below: Below<'_>) -> Result<(), Broken> {
+        if self.len() == MAX_WINDOW_CALLS
+            && let Some(first) = self.get(self.below.start, below)?
+        {
+            self.drop_first();
+            self.lapse(first.at, Broken::Limit);
+        }
         Ok(())
     }
 
@@ -192,6 +220,11 @@ impl Tally {
             Self::Total(total) => *total,
             Self::Window(window) => {
                 let now = now.ok_or(Fault::BadState)?;
+                if let Some((at, broken)) = window.lapse
+                    && !is_gone(at, now, within)
+                {
+                    return Err(broken.fault());
+                }
                 let first = window.first(now, within, below).map_err(Broken::fault)?;
                 let last = window.last(below).map_err(Broken::fault)?;
                 match (first, last) {
@@ -213,5 +246,9 @@ impl Tally {
 
 /// Returns true if a call has left the window.
 fn gone(call: &Counted, now: i64, within: Option<i64>) -> bool {
-    within.is_some_and(|within| now.saturating_sub(call.at) > within)
+    is_gone(call.at, now, within)
+}
+
+fn is_gone(at: i64, now: i64, within: Option<i64>) -> bool {
+    within.is_some_and(|within| now.saturating_sub(at) > within)
 }

@@ -11,6 +11,7 @@ mod measures;
 mod monitor;
 mod reader;
 mod records;
+mod scope;
 mod sources;
 mod table;
 mod task;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 use crate::bytes::hash::Keyed;
 use crate::error::Fault;
-use crate::ir::memory::Definition;
+use crate::ir::memory::{Definition, Scope};
 use crate::num::exact::Exact;
 use crate::num::number::Number;
 use crate::program::Program;
@@ -101,9 +102,43 @@ struct Open {
     kept: Option<Kept>,
 }
 
+/// The calls that a state is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// Those of a run.
+    #[default]
+    Run,
+    /// Those of a whole session, so that it has the values `by: session`, too.
+    Session,
+    /// Those of a scope: it has the values of this `by` alone.
+    Scope(Scope),
+}
+
+impl Extent {
+    /// Returns true if the state counts the calls of a measure with this `by` itself.
+    fn counts(self, by: Option<Scope>) -> bool {
+        match self {
+            Self::Run => by.is_none(),
+            Self::Session => matches!(by, None | Some(Scope::Session)),
+            Self::Scope(scope) => by == Some(scope),
+        }
+    }
+
+    /// The hash of the definitions of a program for such a state.
+    fn hash(self, program: &Program) -> [u8; 32] {
+        let kind = match self {
+            Self::Run => "",
+            Self::Session => "in a session",
+            Self::Scope(scope) => scope.name(),
+        };
+        hash::sha256(&[program.memory_bytes(), kind.as_bytes()])
+    }
+}
+
 /// The state of one run.
 #[derive(Clone, Debug)]
 pub struct State {
+    extent: Extent,
     /// The SHA-256 of the definitions.
     memory: [u8; 32],
     task: Option<Arc<Task>>,
@@ -130,11 +165,17 @@ impl State {
     /// The state of a run in which nothing has happened.
     #[must_use]
     pub fn new(program: &Program, task: Option<&str>) -> Self {
+        Self::of(Extent::Run, program, task)
+    }
+
+    /// The state of a run, a session or a scope in which nothing has happened.
+    #[must_use]
+    pub fn of(extent: Extent, program: &Program, task: Option<&str>) -> Self {
         let definitions = program.memory().map_or(&[][..], |memory| &memory.items);
         let trackers = definitions.iter().map(|definition| Tracker {
             broken: None,
             kind: match definition {
-                Definition::Measure(measure) if measure.shared => {
+                Definition::Measure(measure) if !extent.counts(measure.by) => {
                     Tracked::Measure(Tally::Shared(None))
                 }
                 Definition::Measure(measure) if measure.within.is_some() => {
@@ -146,7 +187,8 @@ impl State {
             },
         });
         Self {
-            memory: hash::sha256(&[program.memory_bytes()]),
+            extent,
+            memory: extent.hash(program),
             task: task.map(|task| Arc::new(Task::new(task))),
             last: None,
             trackers: trackers.collect(),
@@ -162,7 +204,7 @@ impl State {
     /// Returns true if the state is one of the definitions of `program`.
     #[must_use]
     pub fn is_of(&self, program: &Program) -> bool {
-        self.memory == hash::sha256(&[program.memory_bytes()])
+        self.memory == self.extent.hash(program)
     }
 
     /// The task of the run.
@@ -272,7 +314,7 @@ impl State {
     /// Begins another run of the same conversation: counts, sums and formulas start anew, values of sources stay.
     pub fn next_turn(&mut self, program: &Program, task: Option<&str>) {
         self.thaw();
-        let fresh = Self::new(program, task);
+        let fresh = Self::of(self.extent, program, task);
         for (tracker, fresh) in self.trackers.iter_mut().zip(fresh.trackers) {
             if tracker.kind != Tracked::Source {
                 *tracker = fresh;

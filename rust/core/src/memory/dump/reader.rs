@@ -35,7 +35,7 @@ impl<'b> In<'b> {
         self.array().map(|[byte]| byte)
     }
 
-    fn flag(&mut self) -> Option<bool> {
+    pub(in crate::memory) fn flag(&mut self) -> Option<bool> {
         match self.byte()? {
             0 => Some(false),
             1 => Some(true),
@@ -68,7 +68,7 @@ impl<'b> In<'b> {
         Some((value >> 1) as i128 ^ -((value & 1) as i128))
     }
 
-    fn signed(&mut self) -> Option<i64> {
+    pub(in crate::memory) fn signed(&mut self) -> Option<i64> {
         self.signed_wide()?.try_into().ok()
     }
 
@@ -81,7 +81,10 @@ impl<'b> In<'b> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+    pub(in crate::memory) fn option<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<Option<T>> {
         if self.flag()? {
             read(self).map(Some)
         } else {

@@ -9,7 +9,7 @@ use crate::limits::{MAX_RUN_CALLS, MAX_RUN_VALUES, MAX_STATE_BYTES, MAX_WINDOW_C
 use crate::memory::dump::reader::In;
 use crate::memory::dump::{CHECKSUM, StateError};
 use crate::memory::measures::Tally;
-use crate::memory::{State, Tracked, hash};
+use crate::memory::{Broken, Extent, State, Tracked, hash};
 use crate::program::Program;
 
 /// The beginning of a head, with the version of its format.
@@ -23,7 +23,7 @@ impl State {
     /// # Errors
     /// The bytes are no head of a state of the definitions of `program`, or a layer is missing.
     pub fn load_layers(
-        program: &Program,
+        (program, extent): (&Program, Extent),
         head: &[u8],
         mut open: impl FnMut(u64) -> Option<Arc<dyn Pages>>,
     ) -> Result<Self, StateError> {
@@ -38,7 +38,7 @@ impl State {
         if !body.starts_with(MAGIC) || hash::sha256(&[body]) != checksum {
             return Err(StateError::Damaged);
         }
-        let mut state = Self::new(program, None);
+        let mut state = Self::of(extent, program, None);
         let mut bytes = In(body.get(MAGIC.len()..).unwrap_or_default());
         if bytes.array() != Some(state.memory) {
             return Err(StateError::OtherPolicy);
@@ -48,6 +48,14 @@ impl State {
                 Tracked::Measure(Tally::Window(window)) => {
                     window.below = read.unsigned()?..read.unsigned()?;
                     let Range { start, end } = window.below;
+                    window.lapse = read.option(|read| {
+                        let broken = if read.flag()? {
+                            Broken::Limit
+                        } else {
+                            Broken::Bad
+                        };
+                        Some((read.signed()?, broken))
+                    })?;
                     (start <= end && end - start <= MAX_WINDOW_CALLS as u64).then_some(())
                 }
                 kind => read.tracked(kind),

@@ -9,7 +9,7 @@ use crate::memory::dump::reader::In;
 use crate::memory::dump::writer::Out;
 use crate::memory::hash::{self, Hash};
 use crate::memory::measures::{Counted, Tally};
-use crate::memory::{Known, State, Tracked};
+use crate::memory::{Broken, Known, State, Tracked};
 
 /// A layer takes in those before it that are not this many times as large.
 const GROWTH: u64 = 4;
@@ -57,7 +57,13 @@ impl State {
             Tracked::Measure(Tally::Window(window)) => {
                 out.unsigned(window.below.start);
                 out.unsigned(window.end());
+                out.option(window.lapse.as_ref(), |out, (at, broken)| {
+                    out.flag(*broken != Broken::Bad);
+                    out.signed(*at);
+                });
             }
+            // Set again for each decision.
+            Tracked::Measure(Tally::Shared(_)) => out.flag(false),
             kind => out.tracked(kind),
         });
         head.unsigned(self.known as u64);
