@@ -412,3 +412,13 @@ def test_sessions_that_cannot_be_kept_refuse_every_call(run: Run, tmp_path: Path
     run("install", "claude-code", "--state", str(tmp_path / "open"))
     found = claude(run)
     assert (found["gate"], codes(found, "error")) == ("refuses", {"refuses"})
+
+
+def test_a_candidate_is_read_and_one_that_cannot_be_used_is_a_warning(run: Run) -> None:
+    Policy.compile("rules: []").save("candidate.bobcat")
+    assert run("install", "claude-code", "--log", "log.jsonl", "--candidate", "candidate.bobcat").code == 0
+    assert "candidate" in codes(claude(run), "note")
+    Path("candidate.bobcat").write_text("rules: []")
+    found = claude(run)
+    assert found["hooks"][0]["gate"] == "on"
+    assert "candidate" in codes(found, "warning")

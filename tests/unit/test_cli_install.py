@@ -245,6 +245,19 @@ def test_a_directory_in_place_of_the_file_is_an_error(run: Run) -> None:
     assert run("install", "claude-code").code == 3
 
 
+def test_a_candidate_is_installed_with_its_absolute_path(run: Run) -> None:
+    Policy.compile("rules: []").save("candidate.bobcat")
+    options = ("--log", "log.jsonl", "--candidate", "candidate.bobcat")
+    assert run("install", "claude-code", *options).code == 0
+    (hook,) = hooks_of("claude-code", FILES["claude-code"])
+    assert shlex.split(hook["command"])[-2:] == ["--candidate", os.path.abspath("candidate.bobcat")]
+    assert run("install", "codex", "--candidate", "candidate.bobcat").code == 2
+    Policy.compile("rules: [{match: {run.count.x.lt: 1}, decision: allow}]").save("candidate.bobcat")
+    done = run("install", "codex", *options)
+    assert (done.code, "has rules that remember" in done.err) == (2, True)
+    assert not Path(FILES["codex"]).exists()
+
+
 def test_trust_needs_the_program(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     done = run("install", "codex", "--trust")

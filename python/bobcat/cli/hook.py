@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 DEADLINE = 5
 """Seconds for reading, deciding and writing; the same as in `rust/hook/src/main.rs`."""
-_USAGE = "usage: bobcat hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY]"
+_USAGE = (
+    "usage: bobcat hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY]"
+    " [--candidate FILE]"
+)
 _STOPS = ("SIGALRM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM")
 _COMPILE = "compile it with `bobcat compile POLICY.yaml --output POLICY.bobcat`"
 
@@ -60,7 +63,17 @@ class _HookCommand(click.Command):
 @click.option("--log", metavar="LOG", help="A decision log: FILE.jsonl, another path for SQLite, or a URL.")
 @click.option("--approvals", metavar="STORE", help="Ask for approvals in this store, a URL as `--store` takes.")
 @click.option("--state", metavar="DIRECTORY", type=Path, help="Where a policy that remembers keeps sessions.")
-def hook(host: Host, policy: Path, *, grant: bool, log: str | None, approvals: str | None, state: Path | None) -> None:
+@click.option("--candidate", metavar="FILE", type=Path, help="A bundle whose other decisions the log gets.")
+def hook(
+    host: Host,
+    policy: Path,
+    *,
+    grant: bool,
+    log: str | None,
+    approvals: str | None,
+    state: Path | None,
+    candidate: Path | None,
+) -> None:
     """Decide on the tool call that HOST writes to standard input, and answer in its dialect.
 
     For a policy that remembers, the calls of a session are on record in a directory. Results of calls and the user's
@@ -70,10 +83,12 @@ def hook(host: Host, policy: Path, *, grant: bool, log: str | None, approvals: s
     Exits with 0 when the whole answer is written, otherwise with 2.
     """
     try:
+        if candidate is not None and log is None:
+            raise HookError(f"--candidate needs --log, which gets its divergences; {_USAGE}")
         _watch()
         loaded = _loaded(policy)
         text = sys.stdin.buffer.read()  # here: a thread that reads it would block the end of the process
-        options = _Options(grant, log, approvals, state)
+        options = _Options(grant, log, approvals, state, candidate)
         _write(_in_thread(lambda: _handle(host, text, loaded, options)))
     except HookError as error:
         raise _HookFailure(str(error)) from error
@@ -114,6 +129,7 @@ class _Options:
     log: str | None
     approvals: str | None
     state: Path | None
+    candidate: Path | None = None
 
 
 def _handle(host: Host, text: bytes, policy: Policy, options: _Options) -> str:
@@ -140,7 +156,8 @@ def _answer(call: Call, policy: Policy, options: _Options) -> str:
     from bobcat.model.decision import Verdict
 
     with remembering(policy, call, options.state) as memory:
-        decision = memory.decide(call.request)
+        decision = decided = memory.decide(call.request)
+        asked = memory.with_task(call.request)
         more: Mapping[str, Any] = {}  # Any: JSON
         if options.approvals is not None and decision.verdict is Verdict.APPROVE_REQUIRED:
             from bobcat.cli.hooks.approving import settle
@@ -155,6 +172,11 @@ def _answer(call: Call, policy: Policy, options: _Options) -> str:
     if options.log is not None:
         from bobcat.cli.hooks.record import Recorded, record
 
+        if options.candidate is not None:
+            from bobcat.cli.hooks.candidate import divergence
+
+            found = divergence(options.candidate, asked, decided)
+            more = more if found is None else {**more, "diverged": [found]}
         record(options.log, call, chosen, Recorded(policy.id, decision, more))
     return text
 

@@ -61,6 +61,7 @@ class _Events:
 @click.option("--log", metavar="FILE|URL", help="The decision log of the hook.")
 @click.option("--approvals", metavar="URL", help="The store in which the hook keeps approvals.")
 @click.option("--state", metavar="DIRECTORY", help="Where the hook keeps sessions, for a policy that remembers.")
+@click.option("--candidate", metavar="FILE", help="A bundle whose other decisions the log of the hook gets.")
 @click.option("--trust", is_flag=True, help="Codex: record that the hook was reviewed, as `/hooks` does.")
 @click.option("--dry-run", is_flag=True, help="Show the change, and write nothing.")
 @click.option("--remove", is_flag=True, help="Remove Bobcat's hook; everything else stays.")
@@ -76,6 +77,7 @@ def install(
     log: str | None,
     approvals: str | None,
     state: str | None,
+    candidate: str | None,
     trust: bool,
     dry_run: bool,
     remove: bool,
@@ -86,15 +88,17 @@ def install(
     Everything else in the settings stays as it is. Options after `--` are passed to the hook. `bobcat doctor hooks`
     checks the result.
     """
-    if remove and (policy or hook or grant or log or approvals or state or trust or options):
+    if remove and (policy or hook or grant or log or approvals or state or candidate or trust or options):
         raise click.UsageError("`--remove` takes no options of the hook")
     if trust and host != "codex":
         raise click.UsageError("`--trust` is for codex, which alone keeps a list of reviewed hooks")
+    if candidate is not None and log is None:
+        raise click.UsageError("`--candidate` needs `--log`, which gets its divergences")
     path = _settings_path(host, scope)
     command, events = None, _Events((), ())
     if not remove:
         bundle = _checked_bundle(policy)
-        hook_options = _hook_options(grant, log, approvals, state, options)
+        hook_options = _hook_options(grant, log, approvals, state, (*_candidate(candidate), *options))
         command = _command(hook, host, policy or Path(DEFAULT_BUNDLE), hook_options)
         events = _events(host, bundle)
         if not dry_run:
@@ -134,6 +138,19 @@ def _hook_options(
     if state is not None:
         options += ["--state", os.path.abspath(state)]
     return [*options, *more]
+
+
+def _candidate(path: str | None) -> tuple[str, ...]:
+    """Return the option of a candidate that the hook can read."""
+    if path is None:
+        return ()
+    from bobcat.cli.hooks.candidate import load_candidate
+
+    try:
+        load_candidate(Path(path))
+    except ValueError as error:
+        raise InputError(f"the candidate is refused: {error}") from error
+    return "--candidate", os.path.abspath(path)
 
 
 def _absolute_url(url: str) -> str:

@@ -1,5 +1,7 @@
 //! The decision on a call, with its verdict, reason and new arguments in the words of an answer.
 
+use std::collections::BTreeSet;
+
 use bobcat_core::error::ErrorCode;
 use bobcat_core::json::value::{JsonRequest, JsonValue};
 use bobcat_core::json::{Json, JsonMap};
@@ -31,6 +33,17 @@ pub(crate) struct Reply {
     pub(crate) args: Option<NewArgs>,
     /// The names of the obligations that the effect depends on; none under `deny`.
     pub(crate) obligations: Vec<String>,
+    /// The approvers, and the number of them who must approve.
+    pub(crate) approvals: (BTreeSet<String>, i64),
+}
+
+/// The part of a session that a policy reads.
+#[derive(Clone, Copy)]
+pub(crate) enum Seen<'s> {
+    /// All of it; `None`: the call has no session.
+    Session(Option<&'s Session>),
+    /// The user's words alone.
+    Task(Option<&'s str>),
 }
 
 impl Reply {
@@ -56,20 +69,24 @@ pub(crate) struct NewArgs {
 pub(crate) fn decide(
     program: &Program,
     call: &Call<'_>,
-    (session, time): (Option<&Session>, &str),
+    (seen, time): (Seen<'_>, &str),
 ) -> Result<Reply, Failure> {
     let frame = call.frame(time);
     let request = JsonRequest::parse(frame.as_bytes()).map_err(|error| error.to_string())?;
     let args = OwnedValue::Read(JsonValue::Json(call.args.clone()));
+    let (session, task) = match seen {
+        Seen::Session(session) => (session, session.and_then(Session::task)),
+        Seen::Task(task) => (None, task),
+    };
     let state = session.map(|session| session.state().reader(program));
     let request = SessionRequest::new(request)
-        .with_task(session.and_then(Session::task))
+        .with_task(task)
         .with_memory(state.as_ref().map(|state| state as &dyn Memory))
         .with_made(args)
         .map_err(|code| format!("the arguments cannot be read: {code}"))?;
     let outcome = program.decide(&request, &mut Scratch::default());
     let mut rules = earlier_rules(program, &outcome)?;
-    let (mut verdict, reason) = explain(program, &outcome.decided, &mut rules)?;
+    let (mut verdict, reason, approvals) = explain(program, &outcome.decided, &mut rules)?;
     let mut args = None;
     let obligations = match verdict {
         Verdict::Deny => Vec::new(),
@@ -89,6 +106,7 @@ pub(crate) fn decide(
         rules,
         args,
         obligations,
+        approvals,
     })
 }
 
@@ -137,7 +155,7 @@ fn explain<D>(
     program: &Program,
     decided: &DecidedBy<D>,
     rules: &mut Vec<String>,
-) -> Result<(Verdict, String), Failure> {
+) -> Result<(Verdict, String, (BTreeSet<String>, i64)), Failure> {
     let defaults = program.defaults();
     Ok(match decided {
         DecidedBy::Rule(rule) => {
@@ -146,28 +164,44 @@ fn explain<D>(
                 return Err(missing());
             };
             rules.push(id(info).to_owned());
-            (info.verdict, text.to_string())
+            let approvers = info.approvers.iter().filter_map(|approver| match approver {
+                Const::Str(name) => Some(name.to_string()),
+                _ => None,
+            });
+            let approvals = (approvers.collect(), info.approvals_needed.into());
+            (info.verdict, text.to_string(), approvals)
         }
         DecidedBy::Function(rule, decision) => {
             let template = template(program, decision)?;
             rules.extend(function_rules(template, id(info(program, *rule)?)));
-            (template.verdict, template.reason.to_string())
+            let approvers = template.approvers.iter().map(|name| name.to_string());
+            let approvals = (approvers.collect(), template.approvals_needed);
+            (template.verdict, template.reason.to_string(), approvals)
         }
         DecidedBy::ErrorDeny(rule, code) => {
             let id = id(info(program, *rule)?);
             rules.push(marker(id, code));
-            (Verdict::Deny, rule_error(id, code))
+            (Verdict::Deny, rule_error(id, code), no_approvals())
         }
         DecidedBy::NoMatch => {
             rules.push("<default:on_no_match>".to_owned());
-            (defaults.on_no_match, NO_MATCH.to_owned())
+            (defaults.on_no_match, NO_MATCH.to_owned(), no_approvals())
         }
         DecidedBy::MissingShadow => {
             rules.push("<default:on_missing_shadow>".to_owned());
-            (defaults.on_missing_shadow, MISSING_SHADOW.to_owned())
+            (
+                defaults.on_missing_shadow,
+                MISSING_SHADOW.to_owned(),
+                no_approvals(),
+            )
         }
         DecidedBy::Host(..) | DecidedBy::Aborted => return Err(HOST_RULE.to_owned()),
     })
+}
+
+/// Those of a decision that no rule makes.
+fn no_approvals() -> (BTreeSet<String>, i64) {
+    (BTreeSet::new(), 1)
 }
 
 const HOST_RULE: &str = "the decision point failed (internal_error)";

@@ -1,5 +1,5 @@
-//! `bobcat-hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY]`: the hook command of a
-//! coding agent.
+//! `bobcat-hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY] [--candidate FILE]`: the hook
+//! command of a coding agent.
 //!
 //! The host writes one tool call to standard input; the answer goes to standard output in the host's dialect. With a policy
 //! that remembers, calls are decided with the record of their session, in a file of the directory.
@@ -11,6 +11,7 @@
 mod answer;
 mod bundle;
 mod call_result;
+mod candidate;
 mod canonical;
 mod clock;
 mod decide;
@@ -35,6 +36,7 @@ use bobcat_core::lang::Verdict;
 use bobcat_session::Session;
 
 use answer::Answer;
+use decide::Seen;
 use input::Input;
 use options::Options;
 
@@ -145,11 +147,13 @@ fn answer_call(
 ) -> Result<Option<(Answer, Option<Session>)>, Failure> {
     let (time, program) = (clock::now().ok_or(clock::INVALID)?, &bundle.program);
     let mut session = remember::session(options, program, call.session())?;
-    let mut reply = decide::decide(program, call, (session.as_ref(), &time));
-    if let Some(session) = &mut session
-        && session.repair(program)?
+    remember::share(&mut session, program, (call.host, &time))?;
+    let mut reply = decide::decide(program, call, (Seen::Session(session.as_ref()), &time));
+    if let Some(own) = &mut session
+        && own.repair(program)?
     {
-        reply = decide::decide(program, call, (Some(session), &time));
+        remember::share(&mut session, program, (call.host, &time))?;
+        reply = decide::decide(program, call, (Seen::Session(session.as_ref()), &time));
     }
     let reply = reply?;
     if options.approvals.is_some() && reply.verdict == Verdict::ApproveRequired {
@@ -162,10 +166,15 @@ fn answer_call(
     {
         remember::call(session, program, call, (&reply, &time))?;
     }
+    let task = session.as_ref().and_then(Session::task).map(str::to_owned);
     // Other processes need not wait for the log and the answer.
     let session = session.and_then(Session::if_due);
     if let Some(log) = &options.log {
-        log::record::write(log, &bundle.id, call, (&reply, &answer))?;
+        let diverged = options.candidate.as_deref().and_then(|candidate| {
+            candidate::divergence(candidate, call, (&reply, task.as_deref(), &time))
+        });
+        let outcome = (&reply, &answer, diverged.as_deref());
+        log::record::write(log, &bundle.id, call, outcome)?;
     }
     Ok(Some((answer, session)))
 }

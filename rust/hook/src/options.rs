@@ -1,4 +1,4 @@
-//! The command line: `HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY]`.
+//! The command line: `HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY] [--candidate FILE]`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::Failure;
 use crate::host::Host;
 
-const USAGE: &str = "usage: bobcat-hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY]";
+const USAGE: &str = "usage: bobcat-hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE] [--state DIRECTORY] [--candidate FILE]";
 
 /// A valid command line.
 #[derive(Debug)]
@@ -23,26 +23,29 @@ pub(crate) struct Options {
     pub(crate) approvals: Option<OsString>,
     /// The directory of sessions.
     pub(crate) state: Option<PathBuf>,
+    /// The bundle file of a candidate, whose other decisions the log gets.
+    pub(crate) candidate: Option<PathBuf>,
 }
 
 impl Options {
     /// Reads the arguments after the program's name.
     pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Self, Failure> {
         let (mut host, mut policy, mut grant) = (None, None, false);
-        let (mut log, mut approvals, mut state) = (None, None, None);
+        let (mut log, mut approvals, mut state, mut candidate) = (None, None, None, None);
         let mut arguments = arguments;
         while let Some(argument) = arguments.next() {
             let shown = argument.to_string_lossy().into_owned();
             let unknown = || format!("unknown argument `{shown}`; {USAGE}");
             let (name, attached) = split(&argument);
             match name {
-                "--policy" | "--log" | "--approvals" | "--state" => {
+                "--policy" | "--log" | "--approvals" | "--state" | "--candidate" => {
                     let value = attached.or_else(|| arguments.next());
                     let value = value.ok_or_else(|| format!("{name} has no value; {USAGE}"))?;
                     let place = match name {
                         "--policy" => &mut policy,
                         "--log" => &mut log,
                         "--approvals" => &mut approvals,
+                        "--candidate" => &mut candidate,
                         _ => &mut state,
                     };
                     set(place, value, name)?;
@@ -58,6 +61,11 @@ impl Options {
             }
         }
         let missing = |what: &str| format!("{what} is missing; {USAGE}");
+        if candidate.is_some() && log.is_none() {
+            return Err(format!(
+                "--candidate needs --log, which gets its divergences; {USAGE}"
+            ));
+        }
         Ok(Self {
             host: host.ok_or_else(|| missing("HOST"))?,
             policy: policy.ok_or_else(|| missing("--policy"))?.into(),
@@ -65,6 +73,7 @@ impl Options {
             log,
             approvals,
             state: state.map(PathBuf::from),
+            candidate: candidate.map(PathBuf::from),
         })
     }
 }

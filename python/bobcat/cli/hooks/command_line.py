@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from bobcat.cli.hooks.call import HOSTS, Host
@@ -37,6 +38,15 @@ class HookCommand:
     def grant(self) -> bool:
         """True with `--grant`."""
         return "--grant" in self.options
+
+    def value(self, option: str) -> str | None:
+        """Return the value of an option; None if it is not given."""
+        for word, following in pairwise((*self.options, "")):
+            if word.startswith(f"{option}="):
+                return word.partition("=")[2]
+            if word == option:
+                return following
+        return None
 
     def has(self, option: str) -> bool:
         """Return true if an option is given."""

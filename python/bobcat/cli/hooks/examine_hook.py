@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bobcat.cli.hooks.canary import Fired, canary_input, expected, fire, host_shell
+from bobcat.cli.hooks.candidate import load_candidate
 from bobcat.cli.hooks.examine_memory import remembering_findings
 from bobcat.cli.hooks.report import Finding, Gate, HookReport
 from bobcat.cli.hooks.settings import HostSettings, Installed, JsonObject, covers_all
@@ -34,6 +35,7 @@ def examine_hook(found: Installed, host: HostSettings, file: Path, directory: Pa
         findings += [*bundle, *fired]
         if not bundle:
             findings += [*_stale(found), *_within_reach(found, directory)]
+            findings += _candidate(found)
             findings += remembering_findings(found, host, directory, settings)
     elif any(finding.code == "hook_missing" for finding in findings) and _closed(found, host, "missing"):
         gate = "refuses"
@@ -135,6 +137,21 @@ def _within_reach(found: Installed, directory: Path) -> Iterator[Finding]:
     if path.is_relative_to(os.path.realpath(directory)):
         said = f"the agent works in the directory of `{found.command.policy}`: deny changes of it, or keep it elsewhere"
         yield Finding("note", "within_reach", said)
+
+
+def _candidate(found: Installed) -> Iterator[Finding]:
+    """Read the candidate of a hook, whose answers do not depend on it."""
+    path = found.command.value("--candidate")
+    if path is None:
+        return
+    try:
+        candidate = load_candidate(Path(path))
+    except ValueError as error:
+        yield Finding("warning", "candidate", f"no call is compared with the candidate: {error}")
+    else:
+        yield Finding(
+            "note", "candidate", f"the log gets the calls that `{path}` ({candidate.policy.id[:12]}) decides otherwise"
+        )
 
 
 def _json(text: str) -> object:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 from bobcat._core import session_directory
@@ -39,11 +38,9 @@ def _event(
 
 
 def _place(found: Installed, directory: Path) -> Finding:
-    options = found.command.options
-    given = [option.partition("=")[2] for option in options if option.startswith("--state=")]
-    given += [value for option, value in pairwise(options) if option == "--state"]
+    given = found.command.value("--state")
     try:
-        place = Path(given[0]) if given else session_directory()
+        place = Path(given) if given else session_directory()
     except ValueError as error:
         return Finding("warning", "sessions", str(error))
     said = f"the calls of each session are on record in `{place}`"

@@ -37,14 +37,24 @@ class Remembering:
         """Decide on the call, or on the same one with other arguments."""
         if self.session is None:
             return evaluate(self.policy, request)
+        principal = request.context.principal
+        try:
+            self.session.share(principal.kind, principal.id, request.context.timestamp.astimezone(UTC).strftime(_TIME))
+        except ValueError as error:
+            raise HookError(str(error)) from error
         state = self.session.state
-        context = replace(request.context, task=state.task)
-        decided = evaluate(self.policy, replace(request, context=context), state=state)
+        decided = evaluate(self.policy, self.with_task(request), state=state)
         try:
             repaired = self.session.repair()
         except ValueError as error:
             raise HookError(str(error)) from error
         return self.decide(request) if repaired else decided
+
+    def with_task(self, request: ActionRequest) -> ActionRequest:
+        """Return the request with the user's last words, where the policy reads its session."""
+        if self.session is None:
+            return request
+        return replace(request, context=replace(request.context, task=self.session.state.task))
 
     def record(self, decision: Decision) -> None:
         """Record the call, which may run as decided. Raises `HookError`."""

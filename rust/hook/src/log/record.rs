@@ -16,14 +16,15 @@ use crate::input::{Call, ENVIRONMENT};
 const MAX_BODY_BYTES: usize = 16 << 20;
 const RECORD_ID_BYTES: usize = 16;
 
-/// Appends the record of `call`, decided by the policy with the digest `bundle_id`, to the log at `target`.
+/// Appends the record of `call`, decided by the policy with the digest `bundle_id`, to the log at `target`, with the divergence
+/// of a candidate as canonical JSON.
 pub(crate) fn write(
     target: &OsStr,
     bundle_id: &str,
     call: &Call<'_>,
-    (reply, answer): (&Reply, &Answer),
+    (reply, answer, diverged): (&Reply, &Answer, Option<&str>),
 ) -> Result<(), Failure> {
-    let body = body(bundle_id, call, reply, answer)?;
+    let body = body(bundle_id, call, (reply, answer, diverged))?;
     if body.len() > MAX_BODY_BYTES {
         return Err(format!(
             "the record of the call has {} bytes, and the limit is {MAX_BODY_BYTES}",
@@ -37,8 +38,7 @@ pub(crate) fn write(
 fn body(
     bundle_id: &str,
     call: &Call<'_>,
-    reply: &Reply,
-    answer: &Answer,
+    (reply, answer, diverged): (&Reply, &Answer, Option<&str>),
 ) -> Result<String, Failure> {
     let proposed = canonical_json(&call.args)
         .ok_or("the arguments have no exact JSON form: the call cannot be recorded")?;
@@ -49,6 +49,13 @@ fn body(
         write_text(value, &mut out);
     };
     text("bundle_id", bundle_id);
+    if let Some(diverged) = diverged {
+        out.push_str(&format!(",\"diverged\":[{diverged}]"));
+    }
+    let mut text = |key: &str, value: &str| {
+        out.push_str(&format!(",\"{key}\":"));
+        write_text(value, &mut out);
+    };
     text("environment", ENVIRONMENT);
     if let Answer::Deny(reason) = answer
         && reply.verdict != Verdict::Deny
