@@ -254,7 +254,7 @@ def test_a_candidate_is_installed_with_its_absolute_path(run: Run) -> None:
     assert run("install", "codex", "--candidate", "candidate.bobcat").code == 2
     Policy.compile("rules: [{match: {run.count.x.lt: 1}, decision: allow}]").save("candidate.bobcat")
     done = run("install", "codex", *options)
-    assert (done.code, "has rules that remember" in done.err) == (2, True)
+    assert (done.code, "has rules that remember" in done.err) == (3, True)
     assert not Path(FILES["codex"]).exists()
 
 
