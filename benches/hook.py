@@ -4,8 +4,8 @@
 
 Sessions have `--calls` calls on record, each with a result that sources read; the policy has counts, a count in a
 window, a sum, a sequence and a source. Each round adds one call to each. The variants take turns, so that a busy
-machine slows all of them. The slowest rounds write a snapshot after the answer. Files are in a temporary directory, below
-`--directory` if it is given: the log and the session wait for that disk.
+machine slows all of them. The slowest rounds write a snapshot after the answer. Files are in a temporary directory,
+below `--directory` if it is given: the log and the session wait for that disk.
 """
 
 from __future__ import annotations

@@ -34,8 +34,11 @@ pub(crate) struct Reply {
     /// The names of the obligations that the effect depends on; none under `deny`.
     pub(crate) obligations: Vec<String>,
     /// The approvers, and the number of them who must approve.
-    pub(crate) approvals: (BTreeSet<String>, i64),
+    pub(crate) approvals: Approvals,
 }
+
+/// The approvers, and the number of them who must approve.
+pub(crate) type Approvals = (BTreeSet<String>, i64);
 
 /// The part of a session that a policy reads.
 #[derive(Clone, Copy)]
@@ -155,7 +158,7 @@ fn explain<D>(
     program: &Program,
     decided: &DecidedBy<D>,
     rules: &mut Vec<String>,
-) -> Result<(Verdict, String, (BTreeSet<String>, i64)), Failure> {
+) -> Result<(Verdict, String, Approvals), Failure> {
     let defaults = program.defaults();
     Ok(match decided {
         DecidedBy::Rule(rule) => {
@@ -200,7 +203,7 @@ fn explain<D>(
 }
 
 /// Those of a decision that no rule makes.
-fn no_approvals() -> (BTreeSet<String>, i64) {
+fn no_approvals() -> Approvals {
     (BTreeSet::new(), 1)
 }
 

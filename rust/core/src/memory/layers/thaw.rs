@@ -1,5 +1,7 @@
 //! A state with layers as one that is in memory as a whole: for what is rare, and for tests.
 
+use std::collections::hash_map::Entry::Vacant;
+
 use super::Layers;
 use super::layer::{self, Layer};
 use crate::memory::dump::reader::In;
@@ -35,8 +37,8 @@ impl State {
         for layer in layers.newest_first() {
             for at in 0..layer.calls.count {
                 let (key, blob) = layer::call(In(layer.record(layer.calls, at)?))?;
-                if !self.calls.contains_key(&key) {
-                    self.calls.insert(key, layer.known(blob, trackers)?);
+                if let Vacant(place) = self.calls.entry(key) {
+                    place.insert(layer.known(blob, trackers)?);
                 }
             }
             table.extend(entries(layer)?);
