@@ -148,3 +148,30 @@ def test_values_are_those_of_the_journal_of_a_store(tmp_path_factory: pytest.Tem
         session.close()
         if found := amounts_of(request, measures, counter):
             tally.call(str(number), found, clock)
+
+
+def test_damaged_snapshots_change_no_value(tmp_path: Path) -> None:
+    policy, clock = Policy.compile(MEASURES), datetime(2026, 1, 1, tzinfo=UTC)
+    stamp = clock.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    request, args = Request("pay", {"n": 1}, timestamp=clock), json_text({"n": 1})
+    data = json_text({"tool": "pay", "args": {"n": 1}, "context": {"timestamp": stamp}})
+    for number in range(140):
+        session = HookSession.open(policy, tmp_path, "codex", f"s{number % 2}")
+        session.share("agent", "codex", stamp)
+        session.call(data, id=None, tool="pay", args=args)
+        session.close()
+    files = [path for path in tmp_path.iterdir() if path.suffix in (".snapshot", ".layer")]
+    assert {path.suffix for path in files} == {".snapshot", ".layer"}
+    for path in files:
+        whole = path.read_bytes()
+        for at in range(0, len(whole), len(whole) // 9 + 1):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            session = HookSession.open(policy, tmp_path, "codex", "s0")
+            session.share("agent", "codex", stamp)
+            values = session.state.values(request)
+            if session.repair():
+                session.share("agent", "codex", stamp)
+                values = session.state.values(request)
+            assert list(values.values()) == [140] * 4, path
+            del session
+        path.write_bytes(whole)
