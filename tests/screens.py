@@ -160,6 +160,13 @@ def flawed(text: str) -> str:
     return "policy.yaml"
 
 
+def older(text: str) -> str:
+    """Write a policy of lynx-agent with `text` in what `bobcat migrate` changes and leaves; its name."""
+    rule = f"{{verdict: deny, reason: {quoted(text)}, match: {{tool: [{quoted(text)}]}}, {quoted('x' + text)}: 1}}"
+    Path("policy.yaml").write_text(f"rules:\n  - {rule}\n", encoding="utf-8")
+    return "policy.yaml"
+
+
 def request(text: str, tool: str = "pay") -> str:
     """Write a request with `text` in it; its name."""
     Path("request.json").write_text(json.dumps({"tool": tool, "args": {"to": text, text: [text]}}), encoding="utf-8")
@@ -668,6 +675,12 @@ SCREENS: dict[str, Screen] = {
     "bobcat explain": lambda text: command("explain", policy(text), request(text), "--all"),
     "bobcat explain --format json": lambda text: command("explain", policy(text), request(text), "--format", "json"),
     "bobcat bundle-id": lambda text: command("bundle-id", named(text)),
+    "bobcat fmt": lambda text: command("fmt", named(text)),
+    "bobcat fmt --diff": lambda text: command("fmt", policy(text), "--diff"),
+    "bobcat migrate": lambda text: command("migrate", older(text), "--profile", "lynx", "--diff"),
+    "bobcat migrate --format json": lambda text: command(
+        "migrate", older(text), "--profile", "lynx", "--format", "json"
+    ),
     "bobcat doctor": lambda text: command("doctor", policy(text)),
     "bobcat doctor hooks": installed,
     "bobcat import": lambda text: imported("claude", json.dumps({"permissions": rule_lists(text)})),

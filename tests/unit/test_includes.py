@@ -13,6 +13,7 @@ from bobcat.frontend.files import Inputs, PolicyFiles
 from bobcat.frontend.strict.includes import MAX_FILES, included_files
 from bobcat.lint.check import check_source
 from bobcat.testing import decide
+from bobcat.testing.suites.session import watched_files
 from unit.cli_runner import Run, runner
 
 Write = Callable[..., None]
@@ -348,6 +349,8 @@ def test_a_suite_is_about_all_files_of_its_policy(write: Write, run: Run) -> Non
     assert done.code == 0, done.out
     assert "a.yaml" in done.out
     assert included_files("main.yaml") == ("a.yaml",)
+    assert watched_files(["t.policytest.yaml"]) == {"t.policytest.yaml", "main.yaml", "a.yaml"}
+    assert watched_files([], "main.yaml") == {"main.yaml", "a.yaml"}
     assert decide("main.yaml", "x").decision.matched_rules == ("a",)
     write(a="rules: [{id: changed, match: {tool: x}, decision: deny}]\n")
     os.utime("a.yaml", ns=(1, 1))
