@@ -92,11 +92,13 @@ def test_json_and_missing_files_are_refused(run: Run) -> None:
     assert run("fmt", "missing.yaml").code == 3
 
 
-def test_a_link_stays_a_link(run: Run) -> None:
+def test_a_link_stays_a_link_and_a_file_keeps_its_mode(run: Run) -> None:
     Path("real.yaml").write_text(UGLY)
+    Path("real.yaml").chmod(0o640)
     Path("link.yaml").symlink_to("real.yaml")
     assert run("fmt", "link.yaml").code == 0
     assert Path("link.yaml").is_symlink()
+    assert Path("real.yaml").stat().st_mode & 0o777 == 0o640
     assert Path("real.yaml").read_text() == NICE
 
 

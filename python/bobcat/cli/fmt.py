@@ -47,7 +47,7 @@ def fmt(paths: tuple[str, ...], output_format: str, *, check: bool, diff: bool) 
             if diff:
                 show_diff(before, result.text, file)
             if not check and not diff:
-                write_file(os.path.realpath(file), result.text)
+                write_file(file, result.text, keep_mode=True)
     dry = check or diff
     if output_format == "json":
         write_json({"version": 1, "files": len(files), "changed": changed, "failed": failed, "written": not dry})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,7 @@ def migrate(files: tuple[str, ...], output_format: str, *, check: bool, diff: bo
     dry = check or diff
     for file, before, result in results:
         if result.changes and not dry:
-            write_file(os.path.realpath(file), result.text)
+            write_file(file, result.text, keep_mode=True)
         elif diff and output_format != "json":
             show_diff(before, result.text, file)
     if output_format == "json":

@@ -127,12 +127,12 @@ def _plain(value: object, mark: str) -> object:
     return value
 
 
-def write_file(path: str, text: str) -> None:
-    """Write a text file atomically, or report the reason that it cannot be written."""
+def write_file(path: str, text: str, *, keep_mode: bool = False) -> None:
+    """Write a text file atomically, or report the reason that it cannot be written; `keep_mode`: keep its mode."""
     from bobcat.bundle.file import write
 
     try:
-        write(path, text.encode("utf-8"))
+        write(path, text.encode("utf-8"), keep_mode=keep_mode)
     except OSError as error:
         raise InputError(f"cannot write `{path}`: {reason_of(error)}") from error
 

@@ -57,7 +57,7 @@ class PolicyFiles:
             raise UnusableFile("the path is absolute", instead)
         name = os.path.normpath(os.path.join(os.path.dirname(including), written))
         path = os.path.realpath(os.path.join(os.path.dirname(including), written))
-        if os.path.commonpath((self._root, path)) != self._root:
+        if not self._holds(path):
             help = None if self._given else "name a directory that holds both with `--include-root`"
             raise UnusableFile(f"it is outside of `{self._shown}`", help)
         try:
@@ -70,6 +70,12 @@ class PolicyFiles:
             kind = "a directory" if stat.S_ISDIR(found.st_mode) else "not a regular file"
             raise UnusableFile(f"it is {kind}", "name each file of it" if stat.S_ISDIR(found.st_mode) else None)
         return IncludedFile(name, path)
+
+    def _holds(self, path: str) -> bool:
+        try:
+            return os.path.commonpath((self._root, path)) == self._root
+        except ValueError:  # another drive
+            return False
 
     @staticmethod
     def read(file: IncludedFile) -> tuple[str, Diagnostic | None]:
