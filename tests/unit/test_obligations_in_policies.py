@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bobcat import Obligation, Policy, PolicyCompileError, Request, Verdict, evaluate, rule
+from bobcat import (
+    Decision,
+    Obligation,
+    Policy,
+    PolicyCompileError,
+    Request,
+    Verdict,
+    evaluate,
+    rule,
+)
 from bobcat._core import RunState
 from bobcat.build import Policy as Built
 from bobcat.build import args, tool, when
@@ -172,8 +181,6 @@ def test_a_permission_has_the_obligations_of_its_transforms_and_a_denial_has_its
 def test_a_callable_gives_obligations_with_its_decision() -> None:
     @rule
     def host(request: Any, context: Any) -> Any:
-        from bobcat import Decision
-
         return Decision(Verdict.ALLOW, obligations=request.args["obligations"])
 
     compiled = Policy.compile({"rules": []}, python_rules=[host], uncompiled="callable")
@@ -182,6 +189,18 @@ def test_a_callable_gives_obligations_with_its_decision() -> None:
     for bad in ("page", ["page"], [None], {"page": 4}):
         decision = evaluate(compiled, Request("pay", {"obligations": bad}))
         assert (decision.verdict, decision.matched_rules) == (Verdict.DENY, ("<rule_error:host:not_a_decision>",))
+
+
+def test_a_function_that_names_obligations_is_not_compiled() -> None:
+    def pays(request: Any, context: Any) -> Any:
+        return Decision(Verdict.ALLOW, obligations=(Obligation("notify"),)) if request.tool == "pay" else None
+
+    def decision(request: Any, context: Any) -> Any:
+        return Decision(Verdict.ALLOW, obligations=()) if request.tool == "pay" else None
+
+    for function in (pays, decision):
+        with pytest.raises(PolicyCompileError, match="gives a decision obligations"):
+            Policy.compile({"rules": []}, python_rules=[function])
 
 
 @pytest.mark.parametrize(

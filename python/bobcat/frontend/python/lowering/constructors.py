@@ -52,6 +52,7 @@ def of_class(node: ast.Call, f: Scope) -> ir.Code:
         )
     names = {"approve_required": {"approvers", "timeout_seconds", "approvals_needed"}, "transform": {"transform_args"}}
     allowed = {"verdict", "reason", "matched_rules"} | names.get(str(verdict), set())
+    _refuse_obligations(given, f)
     for name, item in given:
         if name not in allowed:
             raise f.error_at(
@@ -76,6 +77,16 @@ _EXPECTED: dict[str, tuple[frozenset[InferredKind], str]] = {
 _KNOWN: frozenset[InferredKind] = frozenset(
     {"num", "str", "bytes", "list", "tuple", "dict", "set", "none", "datetime", "decision"}
 )
+
+
+def _refuse_obligations(given: list[tuple[str, ast.expr]], f: Scope) -> None:
+    for name, item in given:
+        if name == "obligations":
+            raise f.error_at(
+                item,
+                "gives a decision obligations",
+                "write the rule in YAML or with `bobcat.build`, or keep it a callable",
+            )
 
 
 def _check_kinds(given: list[tuple[str, ast.expr]], f: Scope) -> None:
