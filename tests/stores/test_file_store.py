@@ -190,6 +190,15 @@ def test_a_damaged_state_is_named(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("name", "problem"), [("other", "ValueError"), ("\ud800", "UnicodeEncodeError")])
+def test_the_state_of_another_run_is_damage(tmp_path: Path, name: str, problem: str) -> None:
+    append(tmp_path, small(0))
+    path = tmp_path / "runs" / "r.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "run_id": name}))
+    for read in (lambda store: store.run("r"), lambda store: store.runs()):
+        assert refused(tmp_path, read) == ("damaged", f"`{path}` has no valid run status ({problem})")
+
+
 def _append_with_little_room(directory: Path, answers: Any) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
     try:

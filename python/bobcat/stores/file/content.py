@@ -13,6 +13,7 @@ import msgspec
 
 from bobcat.errors import StoreError
 from bobcat.stores.codec import UNREADABLE, body_of, moment_of
+from bobcat.stores.file.disk import file_name
 from bobcat.stores.local import RunState
 from bobcat.stores.protocol import Entry
 
@@ -54,6 +55,8 @@ def state_of(path: Path) -> RunState | None:
         moment_of(state.created), moment_of(state.updated), moment_of(state.expires)
         if isinstance(state.detail, str):
             raise TypeError("a detail that is not a mapping")
+        if file_name(state.run_id) != path.stem:
+            raise ValueError("the state of another run")
         return state
     except FileNotFoundError:
         return None
