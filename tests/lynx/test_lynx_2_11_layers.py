@@ -152,11 +152,13 @@ def not_a_decision(layers: Any) -> Any:
     return "allow"
 
 
-def of_2_5(layers: Any) -> Any:
-    return bobcat.allow("fine")
+def not_obligations(layers: Any) -> Any:
+    return Decision(Verdict.ALLOW, obligations=("tell",))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("merge", "error"), [(broken, LookupError), (not_a_decision, TypeError), (of_2_5, TypeError)])
+@pytest.mark.parametrize(
+    ("merge", "error"), [(broken, LookupError), (not_a_decision, TypeError), (not_obligations, TypeError)]
+)
 def test_a_combiner_that_fails_raises_and_denies_in_runs_and_guards(
     merge: Callable[..., Any], error: type[Exception]
 ) -> None:
@@ -184,6 +186,11 @@ class Agent:
 def run(policy: Any, **options: Any) -> str:
     result = asyncio.run(run_agent(Agent(), "t", tools=TOOLS, policy=policy, **options))
     return result.final_answer or ""
+
+
+def test_a_combiner_may_return_a_decision_of_2_5() -> None:
+    bundle = layered("deny", merge=lambda layers: bobcat.allow("fine", ("mine",)))
+    assert decided(bundle) == Decision(Verdict.ALLOW, "fine", ("mine",))
 
 
 def test_runs_graphs_and_guards_decide_by_layers() -> None:

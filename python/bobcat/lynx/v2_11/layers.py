@@ -19,8 +19,10 @@ from bobcat.lynx.v2_11 import bundles
 from bobcat.lynx.v2_11.bundles import EMPTY, cannot_save, check_names, sealed_parts
 from bobcat.lynx.v2_11.combiners import Combiner, strictest
 from bobcat.lynx.v2_11.core.types import Decision
+from bobcat.lynx.v2_11.fulfilment import obligations_of
 from bobcat.lynx.v2_11.rule_outcome import MISSING_SHADOW, NO_MATCH, RuleOutcome, rule_outcome
 from bobcat.model.decision import ActionRequest, ExecutionContext
+from bobcat.model.decision import Decision as CoreDecision
 
 Layers = tuple[tuple[str, PolicyBundle], ...]
 """The name and the policy of each layer, in order."""
@@ -112,9 +114,9 @@ class LayeredPolicyBundle(model.Policy):
         if all(found is None for _, found in answers):
             return self._default(request, tuple(errors))
         merged: object = self._merge(tuple(answers))
-        if not isinstance(merged, Decision):
-            raise TypeError(f"a combiner must return a Decision of lynx-agent 2.11, got {type(merged).__name__}")
-        return Decision.of(merged, (*errors, *merged.matched_rules), merged.obligations) if errors else merged
+        if not isinstance(merged, CoreDecision):
+            raise TypeError(f"a combiner must return a Decision, got {type(merged).__name__}")
+        return Decision.of(merged, (*errors, *merged.matched_rules), obligations_of(merged))
 
     def _default(self, request: ActionRequest, errors: tuple[str, ...]) -> Decision:
         if not request.declared.reversible and not request.declared.has_shadow:
