@@ -81,6 +81,10 @@ def variants(directory: Path, calls: list[int]) -> dict[str, list[str]]:
         "no log": hook,
         **sessions,
         "log.jsonl": [*hook, "--log", str(directory / "log.jsonl")],
+        "with a candidate": [
+            *hook,
+            *("--log", str(directory / "candidate.jsonl"), "--candidate", str(directory / "policy.bobcat")),
+        ],
         "log.db (by Python)": [*hook, "--log", str(directory / "log.db")],
     }
 
