@@ -36,6 +36,7 @@ MANIFEST = "manifest"
 IR = "ir"
 SOURCE_MAP = "source_map"
 SOURCES = "sources"
+LAYER_SIGNATURES = "layer_signatures"
 SIGNATURES = "signatures"
 
 _MIB = 1024 * 1024
@@ -44,6 +45,7 @@ MAX_SECTION_BYTES: Mapping[str, int] = {
     IR: 256 * _MIB,
     SOURCE_MAP: 128 * _MIB,
     SOURCES: 64 * _MIB,
+    LAYER_SIGNATURES: _MIB,
     SIGNATURES: _MIB,
 }
 """The known sections in file order, with their size limits."""
@@ -81,6 +83,14 @@ def signed_message(content: Mapping[str, bytes]) -> bytes:
     """Return the message that the signatures of a bundle sign: the table rows of its other sections."""
     names = [name for name in MAX_SECTION_BYTES if name in content and name != SIGNATURES]
     return b"".join(_row(name, content[name]) for name in names)
+
+
+def signed_policy(message: bytes) -> bytes | None:
+    """Return the digest of the policy in a message of `signed_message`; None without one."""
+    rows = [message[offset : offset + _ROW.size] for offset in range(0, len(message), _ROW.size)]
+    if not all(len(row) == _ROW.size for row in rows):
+        return None
+    return next((digest for name, _, _, digest, _ in map(_parse_row, rows) if name == IR), None)
 
 
 def unpack(data: bytes) -> Sections:

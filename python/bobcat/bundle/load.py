@@ -36,6 +36,7 @@ def load_bundle(
     profile: Profile | None = "strict",
     expected_id: str | None = None,
     min_epoch: int | None = None,
+    layer_keys: Mapping[str, Iterable[bytes | str]] | None = None,
 ) -> Policy:
     """Load the bundle in a file, or in `bytes`.
 
@@ -43,7 +44,8 @@ def load_bundle(
     changed or not part of the policy. With `trusted_keys`, a bundle without a signature of one of them is rejected; an
     empty list rejects every bundle; only None skips the check. A bundle of another `profile` is rejected, None accepts
     either. A bundle is also rejected if its id is not `expected_id` or its epoch is below `min_epoch` (no epoch counts
-    as 0). Raises `BundleError`.
+    as 0). `layer_keys` holds, by the name of a layer, the keys of which one must have signed the bundle that the layer
+    came from. Raises `BundleError`.
     """
     if profile is not None and profile not in get_args(Profile):
         raise ValueError(f"`profile` must be one of {', '.join(get_args(Profile))} or None, not {profile!r}")
@@ -67,9 +69,24 @@ def load_bundle(
         _check_epoch(manifest, checked_epoch(min_epoch, "min_epoch"))
     callables = resolve_host_rules(manifest.host_rules, host_rules)
     ir = content[file.IR]
-    bundle = Policy(BundleParts(ir, callables, manifest, content.get(file.SOURCE_MAP), content.get(file.SOURCES, {})))
+    bundle = Policy(
+        BundleParts(
+            ir,
+            callables,
+            manifest,
+            content.get(file.SOURCE_MAP),
+            content.get(file.SOURCES, {}),
+            signed=sections.signed_message,
+            signatures=content.get(file.SIGNATURES, b""),
+            layer_signatures=content.get(file.LAYER_SIGNATURES, b""),
+        )
+    )
     if not _describes(manifest, ir) or bundle.rule_count != manifest.rule_count:
         raise BundleError("bad_manifest", "the manifest does not describe the policy")
+    if layer_keys is not None:
+        from bobcat.bundle.layers import verify_layers
+
+        verify_layers(bundle, layer_keys)
     return bundle
 
 

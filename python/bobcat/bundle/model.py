@@ -26,7 +26,7 @@ from bobcat.bundle.manifest import (
 from bobcat.bundle.source_map import SourceMap
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
-from bobcat.ir.schema import HostRule, IrPolicy, IrRule
+from bobcat.ir.schema import Combine, HostRule, IrPolicy, IrRule
 from bobcat.lazy import resolve
 from bobcat.model.decision import Verdict
 
@@ -75,7 +75,8 @@ class LynxId(Protocol):
 class BundleParts(msgspec.Struct, frozen=True):
     """The parts of a bundle besides the program.
 
-    `source_map` and `sources` are decoded on demand: a worker that only evaluates does not need them.
+    `source_map` and `sources` are decoded on demand: a worker that only evaluates does not need them. `signed` and
+    `signatures` are the signed message and the signatures of the bundle file, `layer_signatures` those of its layers.
     """
 
     ir: bytes
@@ -85,6 +86,9 @@ class BundleParts(msgspec.Struct, frozen=True):
     sources: Mapping[str, str] | bytes = msgspec.field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     lynx_id: LynxId | None = None
+    signed: bytes = b""
+    signatures: bytes = b""
+    layer_signatures: bytes = b""
     cache: dict[str, Any] = msgspec.field(
         default_factory=dict
     )  # Any: each property keeps its own type under its own name
@@ -145,6 +149,20 @@ class Policy(_core.Program):
         policy: Policy = resolve("bobcat.bundle.load", "load_bundle")(source, host_rules, **options)
         return policy
 
+    @staticmethod
+    def layered(
+        layers: Mapping[str, Policy],
+        *,
+        combine: Combine = "strictest",
+        limits: Mapping[str, Policy] = MappingProxyType({}),
+    ) -> Policy:
+        """Combine policies to one, a layer each, in order from the highest: see `bobcat.bundle.layers.layered`.
+
+        Raises `BundleError` with the code `bad_layers`.
+        """
+        policy: Policy = resolve("bobcat.bundle.layers", "layered")(layers, combine=combine, limits=limits)
+        return policy
+
     @classmethod
     def from_policy(
         cls,
@@ -155,6 +173,7 @@ class Policy(_core.Program):
         sources: Mapping[str, str] = MappingProxyType({}),
         diagnostics: tuple[Diagnostic, ...] = (),
         lynx_id: LynxId | None = None,
+        layer_signatures: bytes = b"",
     ) -> Policy:
         """Create the bundle of a policy; `host_rules` in the order of the policy's host rules."""
         data = canonical.encode(policy)
@@ -167,7 +186,16 @@ class Policy(_core.Program):
             host_rules=tuple(rule for rule in policy.rules if isinstance(rule, HostRule)),
             source_files=source_map.files if source_map is not None else (),
         )
-        parts = BundleParts(data, host_rules, manifest, source_map, dict(sources), diagnostics, lynx_id)
+        parts = BundleParts(
+            data,
+            host_rules,
+            manifest,
+            source_map,
+            dict(sources),
+            diagnostics,
+            lynx_id,
+            layer_signatures=layer_signatures,
+        )
         parts.cache["ir"] = policy
         return cls(parts)
 
@@ -305,6 +333,24 @@ class Policy(_core.Program):
         return value
 
     @property
+    def layers(self) -> tuple[PolicyLayer, ...]:
+        """Return the layers in order, each with its own digest; empty for a policy without layers."""
+        return self._cached("layers", lambda: resolve("bobcat.bundle.layers", "layers_of")(self))
+
+    @property
+    def combine(self) -> Combine | None:
+        """Return the name of the combiner; None for a policy without layers."""
+        layers = self.ir.layers
+        return None if isinstance(layers, msgspec.UnsetType) else layers.combine
+
+    @property
+    def signed_parts(self) -> tuple[bytes, bytes, bytes]:
+        """Return the signed message of the bundle file, its signatures, and those of its layers, as the file has them;
+        empty without any.
+        """
+        return self._parts.signed, self._parts.signatures, self._parts.layer_signatures
+
+    @property
     def epoch(self) -> int | None:
         """Return the release number that the publisher gave this policy, or None."""
         epoch = self._parts.manifest.epoch
@@ -359,6 +405,8 @@ class Policy(_core.Program):
             content[file.SOURCE_MAP] = encode_section(source_map.rows())
         if sources:
             content[file.SOURCES] = encode_section({name_of(name): text for name, text in self.sources.items()})
+        if parts.layer_signatures:
+            content[file.LAYER_SIGNATURES] = parts.layer_signatures
         if private_key is not None:
             from bobcat.bundle.sign import sign
 
@@ -419,6 +467,24 @@ class Policy(_core.Program):
         reload = resolve("bobcat.bundle.load", "reload")  # not imported: that module needs this one
         data = self._pack(str, sources=True, private_key=None, epoch=None)
         return reload, (data, self._parts.host_rules, self.profile)
+
+
+class PolicyLayer(msgspec.Struct, frozen=True):
+    """One layer of a policy. `policy` is the layer alone, with the digest that it was compiled with.
+
+    `limits`: its verdict takes no part in combining, and only makes the combined one stricter. `signed_by` are the
+    public keys, in hexadecimal, of the signatures that the layer carries; `load_bundle(layer_keys=...)` verifies them.
+    """
+
+    name: str
+    policy: Policy
+    limits: bool
+    signed_by: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of the layer, 64 hexadecimal digits."""
+        return self.policy.digest
 
 
 PolicyBundle = Policy

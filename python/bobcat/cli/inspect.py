@@ -32,6 +32,20 @@ def inspect(source: PolicySource, *, show_ir: bool, output_format: str) -> None:
         _show(bundle)
 
 
+def layers_json(bundle: Policy) -> list[dict[str, Any]]:  # Any: JSON
+    """Return the layers of a policy as JSON data, from the highest to the lowest."""
+    return [
+        {
+            "name": layer.name,
+            "digest": layer.digest,
+            "rules": layer.policy.rule_count,
+            "limits": layer.limits,
+            "signed_by": list(layer.signed_by),
+        }
+        for layer in bundle.layers
+    ]
+
+
 def _rules(bundle: Policy) -> list[dict[str, Any]]:  # Any: JSON
     """Return every rule in evaluation order, including Python rules."""
     from bobcat.bundle.explanation import KINDS
@@ -75,7 +89,9 @@ def _to_json(bundle: Policy, *, with_ir: bool) -> dict[str, Any]:  # Any: JSON
 
     import msgspec
 
-    shown = {"manifest": msgspec.to_builtins(bundle.manifest), "rules": _rules(bundle)}
+    shown: dict[str, Any] = {"manifest": msgspec.to_builtins(bundle.manifest), "rules": _rules(bundle)}  # Any: JSON
+    if bundle.combine is not None:
+        shown |= {"combine": bundle.combine, "layers": layers_json(bundle)}
     return {**shown, "ir": json.loads(bundle.ir_bytes)} if with_ir else shown
 
 
@@ -101,6 +117,12 @@ def _show(bundle: Policy) -> None:
     for name, fact in facts.items():
         if fact is not None:
             click.echo(f"{name:<17}  {safe_text(fact)}")  # not wrapped: an id is printed to be copied
+    if bundle.combine is not None:
+        click.echo(f"{'combine':<17}  {bundle.combine}")
+    for layer in layers_json(bundle):
+        kind = "limits" if layer["limits"] else "layer"
+        signed = "".join(f", signed by {key}" for key in layer["signed_by"])
+        click.echo(f"{kind:<17}  {layer['name']}, {layer['rules']} rules, digest {layer['digest']}{safe_text(signed)}")
     rows = [(row, row["verdict"] or KIND_WORDS[row["kind"]]) for row in _rules(bundle)]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("rule", "priority", "decision", "digest", "source"):

@@ -106,18 +106,19 @@ def header(policy: IrPolicy) -> bytes:
 
 
 def has_header(data: bytes, header: bytes) -> bool:
-    """Return true if a policy's canonical bytes have this header, apart from its memory: `rules` is the last key, so
-    prefixes can be compared.
+    """Return true if a policy's canonical bytes have this header, apart from its layers and its memory: `rules` is the
+    last key, so prefixes can be compared.
     """
     if not data.endswith(b"]}"):
         return False
     before, profile, after = header[:-2].partition(b',"profile":')
-    if data.startswith(before + _MEMORY):
+    if data.startswith((before + _LAYERS, before + _MEMORY)):
         try:
-            memory = bytes(_decode_memory(data).memory)
+            parts = _decode_parts(data)
         except (ValueError, RecursionError):
             return False
-        before += _MEMORY + memory
+        for key, part in ((_LAYERS, bytes(parts.layers)), (_MEMORY, bytes(parts.memory))):
+            before += key + part if part else b""
     return data.startswith(before + profile + after)
 
 
@@ -139,14 +140,15 @@ class _Rules(msgspec.Struct, frozen=True):
     rules: tuple[msgspec.Raw, ...]
 
 
-class _Memory(msgspec.Struct, frozen=True):
-    """A policy with its memory as undecoded bytes."""
+class _Parts(msgspec.Struct, frozen=True):
+    """A policy with its layers and its memory as undecoded bytes, empty without any."""
 
-    memory: msgspec.Raw
+    layers: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    memory: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
-_MEMORY = b',"memory":'
-_decode_memory = msgspec.json.Decoder(_Memory).decode
+_LAYERS, _MEMORY = b',"layers":', b',"memory":'
+_decode_parts = msgspec.json.Decoder(_Parts).decode
 _decode_rules = msgspec.json.Decoder(_Rules).decode
 _decode_host_rule = msgspec.json.Decoder(HostRule).decode
 

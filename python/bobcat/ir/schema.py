@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 else:
     Operator = Literal[tuple(name for name in IR_OPERATORS if name not in LOWERED_TO)]
 Dialect = Literal["re2", "python"]
+Combine = Literal["strictest", "first", "last", "strict_overrides_loose"]
 
 MAX_TEST_DEPTH = 4
 """Nesting depth of tests: `any: {lower: {eq: x}}` is two."""
@@ -255,10 +256,30 @@ class Source(IrNode, frozen=True, tag="source", tag_field="k", omit_defaults=Tru
 Definition: TypeAlias = FormulaDefinition | Measure | Source
 
 
+class Layer(IrNode, frozen=True, omit_defaults=True):
+    """One layer of a policy: a name, the number of its rules, and its defaults.
+
+    `limits`: its verdict takes no part in combining, and only makes the combined one stricter.
+    """
+
+    name: str
+    rules: int
+    defaults: Defaults
+    limits: bool = False
+
+
+class Layers(IrNode, frozen=True):
+    """The layers of a policy, in the order of their rules. The ids of the rules of a layer begin with `NAME:`."""
+
+    combine: Combine
+    items: tuple[Layer, ...]
+
+
 class IrPolicy(IrNode, frozen=True):
     """A whole policy. `rules` are in evaluation order: by (-priority, file order), host rules last among equals.
 
-    `memory` has the definitions that rules read from the state of a run, by name; it is absent without any.
+    `memory` has the definitions that rules read from the state of a run, by name; it is absent without any. `layers`
+    divides the rules; the order holds within each layer.
     """
 
     ir_version: int
@@ -267,3 +288,4 @@ class IrPolicy(IrNode, frozen=True):
     defaults: Defaults
     rules: tuple[AnyRule, ...]
     memory: dict[str, Definition] | msgspec.UnsetType = msgspec.UNSET
+    layers: Layers | msgspec.UnsetType = msgspec.UNSET

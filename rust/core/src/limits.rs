@@ -9,6 +9,12 @@ pub const MAX_IR_BYTES: usize = 256 * 1024 * 1024;
 /// Rules of one policy.
 pub const MAX_RULES: usize = 100_000;
 
+/// Layers of one policy.
+pub const MAX_LAYERS: usize = 16;
+
+/// Bytes of the name of a layer.
+pub const MAX_LAYER_NAME: usize = 64;
+
 /// Expression nodes and constants of one policy.
 pub const MAX_NODES: usize = 4_000_000;
 

@@ -8,6 +8,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use bobcat_core::program::{Profile, Program};
+use bobcat_core::regex::CacheBudget;
 use bobcat_core::source::Source;
 use sha2::{Digest as _, Sha256};
 
@@ -72,9 +73,9 @@ fn from_bytes(data: &[u8]) -> Result<Bundle, Failure> {
             "it has host rules, which need Python; write them in the compiled subset and {COMPILE}, without `--uncompiled callable`"
         ));
     }
-    let program =
-        Program::from_source(Source::new(ir.to_vec())).map_err(|error| error.to_string())?;
-    let describes = manifest.is_header_of(ir, program.memory_bytes())
+    let program = Program::from_layered_source(Source::new(ir.to_vec()), &CacheBudget::default())
+        .map_err(|error| error.to_string())?;
+    let describes = manifest.is_header_of(ir, program.layers_bytes(), program.memory_bytes())
         && program.profile() == manifest.profile
         && program.host_count() == 0
         && u64::try_from(program.rule_count()) == Ok(manifest.rule_count);

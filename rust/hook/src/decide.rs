@@ -7,8 +7,9 @@ use bobcat_core::json::value::{JsonRequest, JsonValue};
 use bobcat_core::json::{Json, JsonMap};
 use bobcat_core::lang::Verdict;
 use bobcat_core::program::{
-    DecidedBy, DecisionTemplate, FunctionDecision, MISSING_SHADOW, Marker, NO_MATCH, Origin,
-    Outcome, OwnedValue, Program, RuleInfo, Scratch, TransformStep, rule_error,
+    DecidedBy, DecisionTemplate, FunctionDecision, LayeredOutcome, Layers, MISSING_SHADOW, Marker,
+    NO_MATCH, Origin, OwnedValue, Program, RuleInfo, Scratch, TransformStep, layer_default,
+    rule_error,
 };
 use bobcat_core::value::constant::Const;
 use bobcat_core::value::memory::Memory;
@@ -87,15 +88,26 @@ pub(crate) fn decide(
         .with_memory(state.as_ref().map(|state| state as &dyn Memory))
         .with_made(args)
         .map_err(|code| format!("the arguments cannot be read: {code}"))?;
-    let outcome = program.decide(&request, &mut Scratch::default());
-    let mut rules = earlier_rules(program, &outcome)?;
-    let (mut verdict, reason, approvals) = explain(program, &outcome.decided, &mut rules)?;
+    let (mut rules, mut verdict, reason, approvals, transformed, obliging);
+    if let Some(layers) = program.layers() {
+        let outcome = program.decide_layered(layers, &request, &mut Scratch::default());
+        (rules, verdict, reason, approvals) = layered(program, layers, &outcome)?;
+        obliging = outcome.rules().collect();
+        transformed = outcome.transformed;
+    } else {
+        let outcome = program.decide(&request, &mut Scratch::default());
+        rules = earlier_rules(program, (&outcome.markers, &outcome.transforms))?;
+        (verdict, reason, approvals) = explain(program, &outcome.decided, &mut rules)?;
+        let transforms = outcome.transforms.iter().map(|step| step.rule);
+        obliging = transforms.chain(outcome.decided.rule()).collect();
+        transformed = outcome.transformed;
+    }
     let mut args = None;
     let obligations = match verdict {
         Verdict::Deny => Vec::new(),
-        _ => obligations(program, &outcome)?,
+        _ => obligations(program, obliging)?,
     };
-    if let Some(made) = &outcome.transformed
+    if let Some(made) = &transformed
         && verdict != Verdict::Deny
     {
         args = Some(new_args(&call.args, made.args())?);
@@ -114,13 +126,9 @@ pub(crate) fn decide(
 }
 
 /// The obligations before the effect, of the rules that a permitted call was decided by.
-fn obligations<R: Request>(
-    program: &Program,
-    outcome: &Outcome<R>,
-) -> Result<Vec<String>, Failure> {
-    let transforms = outcome.transforms.iter().map(|step| step.rule);
+fn obligations(program: &Program, rules: Vec<u32>) -> Result<Vec<String>, Failure> {
     let mut names = Vec::new();
-    for rule in transforms.chain(outcome.decided.rule()) {
+    for rule in rules {
         let before = info(program, rule)?.obligations.iter();
         names.extend(
             before
@@ -132,15 +140,15 @@ fn obligations<R: Request>(
 }
 
 /// The names of the rules before the deciding one: those that could not be evaluated, then the transforms.
-fn earlier_rules<R: Request>(
+fn earlier_rules<D>(
     program: &Program,
-    outcome: &Outcome<R>,
+    (markers, transforms): (&[Marker], &[TransformStep<D>]),
 ) -> Result<Vec<String>, Failure> {
     let mut rules = Vec::new();
-    for Marker { rule, code } in &outcome.markers {
+    for Marker { rule, code } in markers {
         rules.push(marker(id(info(program, *rule)?), code));
     }
-    for TransformStep { rule, origin } in &outcome.transforms {
+    for TransformStep { rule, origin } in transforms {
         match origin {
             Origin::Match => rules.push(id(info(program, *rule)?).to_owned()),
             Origin::Function(decision) => {
@@ -151,6 +159,50 @@ fn earlier_rules<R: Request>(
         }
     }
     Ok(rules)
+}
+
+/// The names of the rules, the verdict and the reason of a policy with layers.
+fn layered<R: Request>(
+    program: &Program,
+    layers: &Layers,
+    outcome: &LayeredOutcome<R>,
+) -> Result<(Vec<String>, Verdict, String, Approvals), Failure> {
+    if let Some(conflict) = outcome.conflict {
+        let (reason, marker) = conflict.texts(layers);
+        return Ok((vec![marker], Verdict::Deny, reason, no_approvals()));
+    }
+    let mut rules = earlier_rules(program, (&outcome.markers, &outcome.transforms))?;
+    let mut all: Vec<_> = outcome.also.iter().chain([&outcome.deciding]).collect();
+    all.sort_by_key(|opinion| opinion.layer);
+    let (mut reasons, mut approvals) = (Vec::<String>::new(), no_approvals());
+    for opinion in all {
+        let missing_shadow = matches!(opinion.decided, DecidedBy::MissingShadow);
+        let reason = if missing_shadow || matches!(opinion.decided, DecidedBy::NoMatch) {
+            let (reason, marker) = layer_default(layers.name(opinion.layer), missing_shadow);
+            rules.push(marker);
+            reason
+        } else {
+            let (_, reason, own) = explain(program, &opinion.decided, &mut rules)?;
+            approvals = own;
+            reason
+        };
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    reasons.retain(|reason| !reason.is_empty() || outcome.also.is_empty());
+    if let Some(joint) = &outcome.approvals {
+        approvals = (
+            joint.approvers.iter().cloned().collect(),
+            joint.needed.into(),
+        );
+    }
+    Ok((
+        rules,
+        outcome.deciding.verdict,
+        reasons.join("; "),
+        approvals,
+    ))
 }
 
 /// The verdict and the reason of what decided; appends its name to `rules`.

@@ -11,6 +11,7 @@ const CAPS: Caps = Caps {
     nodes: 16 << 20,
 };
 const MAX_EPOCH: i64 = (1 << 53) - 1;
+const LAYERS: &[u8] = b",\"layers\":";
 const MEMORY: &[u8] = b",\"memory\":";
 const IR_VERSION: i64 = bobcat_core::ir::IR_VERSION;
 
@@ -24,7 +25,7 @@ pub(crate) struct Manifest {
     pub(crate) has_host_rules: bool,
     /// The number of rules.
     pub(crate) rule_count: u64,
-    /// The canonical bytes of the policy up to its rules, before and behind the place of its memory.
+    /// The canonical bytes of the policy up to its rules, before and behind the place of its layers and its memory.
     header: (String, String),
 }
 
@@ -64,15 +65,22 @@ impl Manifest {
         }
     }
 
-    /// Returns true if `ir` with this memory, empty without any, has the header that this manifest describes.
-    pub(crate) fn is_header_of(&self, ir: &[u8], memory: &[u8]) -> bool {
+    /// Returns true if `ir` with these layers and this memory, empty without any, has the header that this manifest
+    /// describes.
+    pub(crate) fn is_header_of(&self, ir: &[u8], layers: &[u8], memory: &[u8]) -> bool {
         let (before, behind) = &self.header;
         let rest = ir.strip_prefix(before.as_bytes());
-        let rest = rest.and_then(|rest| match memory {
-            [] => Some(rest),
-            memory => rest.strip_prefix(MEMORY)?.strip_prefix(memory),
-        });
+        let rest = rest.and_then(|rest| part(rest, LAYERS, layers));
+        let rest = rest.and_then(|rest| part(rest, MEMORY, memory));
         rest.is_some_and(|rest| rest.starts_with(behind.as_bytes())) && ir.ends_with(b"]}")
+    }
+}
+
+/// What follows a part of the header, if there is one.
+fn part<'d>(rest: &'d [u8], key: &[u8], value: &[u8]) -> Option<&'d [u8]> {
+    match value {
+        [] => Some(rest),
+        value => rest.strip_prefix(key)?.strip_prefix(value),
     }
 }
 

@@ -8,17 +8,19 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
 use bobcat_core::error::DecodeError;
 use bobcat_core::json::value::JsonRequest;
 use bobcat_core::json::{self, Json};
-use bobcat_core::program::{Outcome, Program, Scratch, StaticOutcome};
+use bobcat_core::program::{LayeredOutcome, Outcome, Program, Scratch, StaticOutcome};
 
 use crate::bound_program::BoundProgram;
 use crate::decision;
 use crate::error::core_error;
-use crate::program::decide;
+use crate::layered;
+use crate::program::{decide, decide_layered};
 
 /// The decision on one line, and the line where it may have to be read again. PERF: an outcome takes many more bytes.
 enum Answer<'d> {
     Known(StaticOutcome),
     Made(Box<Outcome<JsonRequest<'d>>>, &'d [u8]),
+    Layered(Box<LayeredOutcome<JsonRequest<'d>>>, &'d [u8]),
 }
 
 enum Refused {
@@ -53,6 +55,12 @@ pub(crate) fn evaluate<'py>(
                         Some(decision) => Ok(decision),
                         None => decide_in_python(py, bound, line),
                     },
+                    Answer::Layered(outcome, line) => {
+                        match layered::of_json(py, bound, *outcome)? {
+                            Some(decision) => Ok(decision),
+                            None => decide_in_python(py, bound, line),
+                        }
+                    }
                 })
                 .collect::<PyResult<Vec<_>>>()?;
             PyList::new(py, decisions)
@@ -88,6 +96,11 @@ fn decide_all<'d>(program: &Program, data: &'d [u8]) -> Result<Vec<Answer<'d>>, 
     let mut answers = Vec::new();
     for (index, line) in json::lines(data).enumerate() {
         let request = JsonRequest::parse(line).map_err(|error| Refused::Line(index + 1, error))?;
+        if let Some(layers) = program.layers() {
+            let outcome = program.decide_layered(layers, &request, &mut scratch);
+            answers.push(Answer::Layered(Box::new(outcome), line));
+            continue;
+        }
         answers.push(match program.decide_known(&request, &mut scratch) {
             Ok(known) => Answer::Known(known),
             Err(outcome) => Answer::Made(outcome, line),
@@ -109,6 +122,9 @@ pub(crate) fn check_request(py: Python<'_>, data: &Bound<'_, PyBytes>) -> PyResu
 fn decide_in_python(py: Python<'_>, bound: &BoundProgram, line: &[u8]) -> PyResult<Py<PyAny>> {
     let requests = py.import("bobcat.model.request_json")?;
     let request = requests.call_method1("request_from_json", (PyBytes::new(py, line),))?;
+    if bound.program.layers().is_some() {
+        return decide_layered(py, bound, (&request, None), None);
+    }
     decide(py, bound, &request, None)
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct BoundProgram {
     pub(crate) names: &'static Names,
     pub(crate) keys: Vec<Py<PyString>>,
     pub(crate) host_rules: Vec<Py<PyAny>>,
-    /// Strict, and without host rules: no callable of the policy runs, and Python's operators evaluate nothing.
+    /// Strict, without layers and without host rules: no callable of the policy runs, and Python's operators evaluate nothing.
     pub(crate) declarative: bool,
     ids: Vec<PyOnceLock<Py<PyAny>>>,
     decisions: Vec<PyOnceLock<Py<PyAny>>>,
@@ -30,6 +30,8 @@ pub(crate) struct BoundProgram {
     operands: Vec<PyOnceLock<Py<PyAny>>>,
     pub(crate) no_match: PyOnceLock<Py<PyAny>>,
     pub(crate) missing_shadow: PyOnceLock<Py<PyAny>>,
+    /// The decisions of each layer when no rule of it fires: without and with a missing shadow.
+    pub(crate) layer_defaults: Vec<[PyOnceLock<Py<PyAny>>; 2]>,
 }
 
 /// The cell of a rule or a clause.
@@ -56,6 +58,8 @@ impl BoundProgram {
             Profile::Strict => 0,
             Profile::Lynx => program.clause_count(),
         };
+        let layers = program.layers().map_or(0, |layers| layers.items.len());
+        let layers = std::iter::repeat_with(|| [PyOnceLock::new(), PyOnceLock::new()]).take(layers);
         Ok(Self {
             names: Names::get(py)?,
             keys: program
@@ -63,7 +67,9 @@ impl BoundProgram {
                 .iter()
                 .map(|key| PyString::intern(py, key).unbind())
                 .collect(),
-            declarative: program.profile() == Profile::Strict && host_rules.is_empty(),
+            declarative: program.profile() == Profile::Strict
+                && host_rules.is_empty()
+                && program.layers().is_none(),
             host_rules,
             ids: cells(rules),
             decisions: cells(rules),
@@ -72,6 +78,7 @@ impl BoundProgram {
             operands: cells(clauses),
             no_match: PyOnceLock::new(),
             missing_shadow: PyOnceLock::new(),
+            layer_defaults: layers.collect(),
             program,
         })
     }

@@ -108,7 +108,7 @@ fn made<'py, R: Request>(
 /// `decision` with the names and the obligations of the rules before it, and over the new arguments. A denial keeps its own
 /// obligations only: those of transforms are about a call that is permitted.
 #[cold]
-fn extended<'py>(
+pub(crate) fn extended<'py>(
     bound: &BoundProgram,
     decision: &Bound<'py, PyAny>,
     (mut rules, mut obligations): (Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>),
@@ -145,12 +145,15 @@ fn extended<'py>(
 }
 
 /// The items of a field of a decision.
-fn each<'py>(decision: &Bound<'py, PyAny>, field: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
+pub(crate) fn each<'py>(
+    decision: &Bound<'py, PyAny>,
+    field: &str,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
     decision.getattr(field)?.try_iter()?.collect()
 }
 
 /// `<rule_error:RULE:CODE>`
-fn marker<'py>(
+pub(crate) fn marker<'py>(
     py: Python<'py>,
     bound: &BoundProgram,
     rule: u32,
@@ -162,7 +165,7 @@ fn marker<'py>(
         .add(format!(":{code}>"))
 }
 
-fn error_deny(
+pub(crate) fn error_deny(
     py: Python<'_>,
     bound: &BoundProgram,
     rule: u32,
@@ -236,7 +239,7 @@ fn is_equal(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<bool> 
     }
 }
 
-fn simple(
+pub(crate) fn simple(
     py: Python<'_>,
     verdict: Verdict,
     reason: &str,

@@ -20,6 +20,7 @@ mod freeze;
 mod hashing;
 mod hook_session;
 mod host;
+mod layered;
 mod names;
 mod operators;
 mod pattern;

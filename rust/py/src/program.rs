@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
 use bobcat_core::memory::State;
 use bobcat_core::program::{Outcome, Profile, Program as CoreProgram, Scratch, StaticOutcome};
+use bobcat_core::regex::CacheBudget;
 use bobcat_core::source::Source;
 
 use crate::bound_program::BoundProgram;
@@ -19,7 +20,7 @@ use crate::error::core_error;
 use crate::request::PyRequest;
 use crate::session::Session;
 use crate::value::{is_exactly, is_exception};
-use crate::{batch, decision, run_state, trace};
+use crate::{batch, decision, layered, run_state, trace};
 
 /// A loaded policy, frozen and safe to use from many threads.
 #[pyclass(frozen, subclass, module = "bobcat._core")]
@@ -49,7 +50,11 @@ impl Program {
         // Nothing is copied: the program keeps the bytes object, and reads its parts from it.
         let source = Source::new(PyBackedBytes::from(ir));
         let program = py
-            .detach(|| catch_unwind(AssertUnwindSafe(|| CoreProgram::from_source(source))))
+            .detach(|| {
+                catch_unwind(AssertUnwindSafe(|| {
+                    CoreProgram::from_layered_source(source, &CacheBudget::default())
+                }))
+            })
             .map_err(|_| core_error(py, "internal_error", "the decoder failed on these bytes"))?
             .map_err(|error| core_error(py, error.code, &error.message))?;
         let host_rules: Vec<Py<PyAny>> =
@@ -151,6 +156,9 @@ pub(crate) fn evaluate<'py>(
     state: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let bound = &program_of(bundle)?.get().bound;
+    if bound.program.layers().is_some() {
+        return decide_layered(py, bound, (request, context), state);
+    }
     match state {
         None => decide(py, bound, request, context),
         Some(state) => decide_reading(py, bound, (request, context), state),
@@ -186,8 +194,13 @@ pub(crate) fn evaluate_many<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let bound = &program_of(bundle)?.get().bound;
     let decisions = PyList::empty(py);
+    let layered = bound.program.layers().is_some();
     for request in requests.try_iter()? {
-        decisions.append(decide(py, bound, &request?, None)?)?;
+        decisions.append(if layered {
+            decide_layered(py, bound, (&request?, None), None)?
+        } else {
+            decide(py, bound, &request?, None)?
+        })?;
     }
     Ok(decisions)
 }
@@ -230,6 +243,19 @@ pub(crate) fn explain<'py>(
     let state = state.transpose()?;
     let session = Session::reading(py, bound, context, state.as_deref());
     let request = PyRequest::new(&session, request)?;
+    if let Some(layers) = bound.program.layers() {
+        let explained = catch_unwind(AssertUnwindSafe(|| {
+            bound.program.explain_layered(layers, &request)
+        }));
+        session.finish()?;
+        return match explained {
+            Ok((outcome, rules)) => Ok((
+                layered::of(&session, layers, outcome)?,
+                trace::to_python(&session, &rules)?,
+            )),
+            Err(_) => Ok((decision::internal_error(py)?, PyList::empty(py))),
+        };
+    }
     let explained = catch_unwind(AssertUnwindSafe(|| bound.program.explain(&request)));
     session.finish()?;
     match explained {
@@ -281,6 +307,37 @@ pub(crate) fn decide_reading<'py>(
         (request, context, Some(&state)),
         |request, scratch| bound.program.decide_known(request, scratch),
     )
+}
+
+/// The decision of a policy with layers.
+///
+/// INVARIANT: whatever fails in here, short of an interrupt, is answered with a `deny`.
+#[inline(never)]
+pub(crate) fn decide_layered<'py>(
+    py: Python<'py>,
+    bound: &BoundProgram,
+    (request, context): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
+    state: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let state = state.map(|state| run_state::snapshot(bound, state));
+    let state = state.transpose()?;
+    let session = Session::reading(py, bound, context, state.as_deref());
+    let Some(layers) = bound.program.layers() else {
+        return decision::internal_error(py);
+    };
+    let evaluated = catch_unwind(AssertUnwindSafe(|| {
+        let tool = PyRequest::tool_of(&session, request)?;
+        let request = PyRequest::with_tool(&session, request, tool);
+        request.read_all()?;
+        let outcome =
+            with_scratch(|scratch| bound.program.decide_layered(layers, &request, scratch));
+        session.finish()?;
+        layered::of(&session, layers, outcome).or_else(|error| failed(py, error))
+    }));
+    match evaluated {
+        Ok(decided) => decided,
+        Err(_) => panicked(&session),
+    }
 }
 
 /// The core panicked.

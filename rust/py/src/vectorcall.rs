@@ -15,6 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::bound_program::BoundProgram;
 use crate::decision;
 use crate::names::Names;
 use crate::program::{self, Program};
@@ -229,7 +230,7 @@ unsafe fn decide_reading(
     }
     let bound = &program::of(&bundle)?.get().bound;
     if !bound.declarative || !is_exactly(&request, &bound.names.action_request) {
-        return None;
+        return layered(py, bound, (&request, context.as_deref()), Some(&state));
     }
     let context = context.as_deref().filter(|context| !context.is_none());
     Some(
@@ -265,10 +266,32 @@ unsafe fn decide(
     };
     let bound = &program::of(&bundle)?.get().bound;
     if !bound.declarative || !is_exactly(&request, &bound.names.action_request) {
-        return None;
+        return layered(py, bound, (&request, context.as_deref()), None);
     }
     let context = context.as_deref().filter(|context| !context.is_none());
     Some(match program::decide(py, bound, &request, context) {
+        Ok(decision) => decision.into_ptr(),
+        Err(error) => {
+            error.restore(py);
+            ptr::null_mut()
+        }
+    })
+}
+
+/// The decision of a policy with layers, of which no callable runs either; `None` when this is no call for here.
+#[cold]
+fn layered<'py>(
+    py: Python<'py>,
+    bound: &BoundProgram,
+    (request, context): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
+    state: Option<&Bound<'py, PyAny>>,
+) -> Option<*mut ffi::PyObject> {
+    if bound.program.layers().is_none() || !is_exactly(request, &bound.names.action_request) {
+        return None;
+    }
+    let context = context.filter(|context| !context.is_none());
+    let decided = program::decide_layered(py, bound, (request, context), state);
+    Some(match decided {
         Ok(decision) => decision.into_ptr(),
         Err(error) => {
             error.restore(py);

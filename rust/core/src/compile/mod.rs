@@ -47,6 +47,19 @@ impl Program {
     /// # Errors
     /// Those of [`Program::from_source`].
     pub fn from_source_within(source: Source, caches: &CacheBudget) -> Result<Self, DecodeError> {
+        let program = Self::from_layered_source(source, caches)?;
+        match program.layers {
+            None => Ok(program),
+            Some(_) => Err(DecodeError::new("bad_ir", "the policy has layers")),
+        }
+    }
+
+    /// The same for a policy that may have layers. [`Program::decide`] does not know them: a caller decides by
+    /// [`Program::decide_layered`] where [`Program::layers`] has any.
+    ///
+    /// # Errors
+    /// Those of [`Program::from_source`].
+    pub fn from_layered_source(source: Source, caches: &CacheBudget) -> Result<Self, DecodeError> {
         ir::decode_within(source.bytes(), caches).map(|policy| compile(policy, source))
     }
 }
@@ -109,6 +122,7 @@ fn compile(policy: Policy, source: Source) -> Program {
         profile: policy.profile,
         defaults: policy.defaults,
         memory: policy.memory,
+        layers: policy.layers,
         remembers: policy.remembers,
         reads_task,
         rules: rules.collect(),

@@ -24,10 +24,10 @@ use crate::value::{Step, Value as _, View};
 const SHOWN_ORIGINS: usize = 8;
 
 /// A walk that takes no more steps than this decides as the optimised path does.
-const SURE: u64 = MAX_DECISION_STEPS / 16;
+pub(super) const SURE: u64 = MAX_DECISION_STEPS / 16;
 
 /// A rule whose parts were not evaluated one by one.
-fn untraced(rule: u32, outcome: TraceOutcome, error: Option<ErrorCode>) -> RuleTrace {
+pub(super) fn untraced(rule: u32, outcome: TraceOutcome, error: Option<ErrorCode>) -> RuleTrace {
     RuleTrace {
         rule,
         outcome,
@@ -64,7 +64,13 @@ impl Program {
         let mut scratch = Scratch::new();
         let (mut markers, mut traces) = (Vec::new(), Vec::with_capacity(self.rules.len()));
         let work = Work::default();
-        let first = self.scan_traced(request, &mut markers, (&mut scratch, &work), &mut traces);
+        let all = (0, u32::MAX);
+        let first = self.scan_traced(
+            (request, all),
+            &mut markers,
+            (&mut scratch, &work),
+            &mut traces,
+        );
         let (mut work, mut cuts) = (work, ShortCuts::NONE);
         let first = match first {
             Some(first) if work.steps.taken() <= SURE => first,
@@ -141,17 +147,17 @@ impl Program {
         }
     }
 
-    /// Evaluates every rule until one decides; `None`: there are no steps left.
-    fn scan_traced<R: Request>(
+    /// Evaluates every rule from `from` to `to` until one decides; `None`: there are no steps left.
+    pub(super) fn scan_traced<R: Request>(
         &self,
-        request: &R,
+        (request, (from, to)): (&R, (u32, u32)),
         markers: &mut Vec<Marker>,
         (scratch, work): (&mut Scratch, &Work<R::Value>),
         traces: &mut Vec<RuleTrace>,
     ) -> Option<ScanResult<R>> {
         scratch.begin(self.clauses.len());
         let mut evaluator = Evaluator::new(self, request, scratch, (ShortCuts::NONE, work));
-        for (rule, stored) in (0..).zip(&self.rules) {
+        for (rule, stored) in (0..to).zip(&self.rules).skip(from as usize) {
             if work.steps.left() == 0 {
                 return None;
             }

@@ -8,6 +8,7 @@ pub(crate) mod evaluator;
 mod explain;
 mod fast_path;
 mod function_trace;
+mod layers;
 pub(crate) mod memory;
 mod render;
 mod search;
@@ -333,7 +334,7 @@ impl Program {
         let mut evaluator = Evaluator::new(self, request, scratch, (cuts, work));
         let tool = if cuts.index { request.tool() } else { None };
         let Some(tool) = tool else {
-            return self.scan_all(below, markers, &mut evaluator);
+            return self.scan_all((0, below), markers, &mut evaluator);
         };
         let applicable = Applicable {
             tool: self.tool_index(tool),
@@ -397,11 +398,11 @@ impl Program {
     #[cold]
     fn scan_all<R: Request>(
         &self,
-        below: u32,
+        (from, below): (u32, u32),
         markers: &mut Vec<Marker>,
         evaluator: &mut Evaluator<'_, R>,
     ) -> ScanResult<R> {
-        for (index, rule) in (0..below).zip(&self.rules) {
+        for (index, rule) in (0..below).zip(&self.rules).skip(from as usize) {
             let result = match &rule.body {
                 Body::Host(host) => {
                     self.call_host((index, *host), evaluator.request, evaluator.work, markers)
@@ -582,7 +583,7 @@ impl Program {
         markers: &mut Vec<Marker>,
     ) -> Option<ScanResult<R>> {
         let denies = match self.profile {
-            Profile::Strict => !self.defaults.continue_on_error,
+            Profile::Strict => !self.continues_on_error(rule),
             // It skips every error that it shares with Python, and this is not one of them.
             Profile::Lynx => code == ErrorCode::BudgetExceeded,
         };

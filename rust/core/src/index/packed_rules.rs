@@ -38,7 +38,7 @@ impl PackedRules {
 }
 
 /// Rows that are left.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Iter<'r>(&'r [Word]);
 
 impl<'r> Iterator for Iter<'r> {

@@ -7,7 +7,7 @@ use super::constant::is_plain;
 use super::memory::Reads;
 use super::node::{CAPS, Decode, Map, bad, limit, list, syntax};
 use super::part::{self, RuleFields};
-use super::{IR_VERSION, Kind, LeafAt, PathOf, Policy, RuleAt, function, memory, operand};
+use super::{IR_VERSION, Kind, LeafAt, PathOf, Policy, RuleAt, function, layers, memory, operand};
 use crate::bytes::hash::Keyed;
 use crate::clause::flat_expr::{self, Connective};
 use crate::clause::operand::Operand;
@@ -66,23 +66,31 @@ pub fn decode_within(bytes: &[u8], caches: &CacheBudget) -> Decode<Policy> {
     header(root, &mut decoder, (bytes, caches))?;
     let root = Map::of(root.root(), "the policy")?.fields("the policy", &POLICY)?;
     list(root.need(RULES)?, "`rules`")?;
-    decoder
+    let policy = decoder
         .map(|decoder| decoder.policy)
-        .ok_or_else(|| bad("the policy has no header"))
+        .ok_or_else(|| bad("the policy has no header"))?;
+    if let Some(found) = &policy.layers {
+        let hosts = policy.rules.iter();
+        let hosts = hosts.filter(|rule| matches!(rule.kind, Kind::Host)).count();
+        layers::check(found, policy.rules.len(), hosts > 0)?;
+    }
+    Ok(policy)
 }
 
-const POLICY: [&str; 6] = [
+const POLICY: [&str; 7] = [
     "defaults",
     "ir_version",
     "language_version",
+    "layers",
     "memory",
     "profile",
     "rules",
 ];
 
-const MEMORY: usize = 3;
-const PROFILE: usize = 4;
-const RULES: usize = 5;
+const LAYERS: usize = 3;
+const MEMORY: usize = 4;
+const PROFILE: usize = 5;
+const RULES: usize = 6;
 
 /// The decoder of the rules, built from the fields before them when it is first needed.
 fn header<'d, 'a>(
@@ -107,13 +115,11 @@ fn header<'d, 'a>(
             "lynx" => Profile::Lynx,
             other => return Err(bad(format!("`{other}` is not a profile"))),
         };
-        let defaults = defaults(Map::of(root.need(0)?, "`defaults`")?)?;
-        if profile == Profile::Strict
-            && [defaults.on_no_match, defaults.on_missing_shadow].contains(&Verdict::Transform)
-        {
-            return Err(bad("a default cannot be `transform`"));
-        }
+        let defaults = defaults(Map::of(root.need(0)?, "`defaults`")?, profile)?;
         let mut made = Decoder::new(bytes, profile, defaults, caches);
+        if let Some(item) = root.get(LAYERS) {
+            layers::decode(&mut made, item)?;
+        }
         if let Some(item) = root.get(MEMORY) {
             memory::decode(&mut made, item)?;
         }
@@ -124,7 +130,7 @@ fn header<'d, 'a>(
         .ok_or_else(|| bad("the policy has no header"))
 }
 
-fn defaults(node: Map<'_, '_>) -> Decode<Defaults> {
+pub(super) fn defaults(node: Map<'_, '_>, profile: Profile) -> Decode<Defaults> {
     let fields = node.fields(
         "`defaults`",
         &["on_missing_shadow", "on_no_match", "on_rule_error"],
@@ -134,11 +140,17 @@ fn defaults(node: Map<'_, '_>) -> Decode<Defaults> {
         "continue" => true,
         other => return Err(bad(format!("`{other}` is not an `on_rule_error`"))),
     };
-    Ok(Defaults {
+    let defaults = Defaults {
         on_no_match: fields.verdict(1)?,
         on_missing_shadow: fields.verdict(0)?,
         continue_on_error,
-    })
+    };
+    if profile == Profile::Strict
+        && [defaults.on_no_match, defaults.on_missing_shadow].contains(&Verdict::Transform)
+    {
+        return Err(bad("a default cannot be `transform`"));
+    }
+    Ok(defaults)
 }
 
 /// Returns the span of a mapping.
@@ -174,6 +186,7 @@ impl<'a> Decoder<'a> {
                 profile,
                 defaults,
                 memory: None,
+                layers: None,
                 remembers: false,
                 names_task: false,
                 rules: Vec::new(),

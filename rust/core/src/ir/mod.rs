@@ -8,6 +8,7 @@ mod decode;
 mod function;
 mod function_leaf;
 mod function_memory;
+pub mod layers;
 pub mod memory;
 mod node;
 mod operand;
@@ -22,6 +23,7 @@ use crate::regex::CacheBudget;
 use crate::source::Span;
 pub(crate) use decode::body;
 pub use decode::{decode, decode_within};
+use layers::Layers;
 use memory::Definitions;
 pub use part::{Leaf, Obligation, RuleInfo, leaf, rule};
 
@@ -38,6 +40,8 @@ pub struct Policy {
     pub defaults: Defaults,
     /// The definitions of memory, if there are any.
     pub memory: Option<Box<Definitions>>,
+    /// The layers, if there are any.
+    pub layers: Option<Box<Layers>>,
     /// True if a clause reads the state of a run.
     pub remembers: bool,
     /// True if `from`, `asked_with` or a function names the task.

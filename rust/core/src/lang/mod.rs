@@ -52,6 +52,18 @@ impl Verdict {
         }
     }
 
+    /// The place among all verdicts, from the loosest, 0, to the strictest.
+    #[must_use]
+    pub fn strictness(self) -> u8 {
+        match self {
+            Self::Allow => 0,
+            Self::Transform => 1,
+            Self::DryRun => 2,
+            Self::ApproveRequired => 3,
+            Self::Deny => 4,
+        }
+    }
+
     /// Returns true if a rule with this verdict permits a call: then absence does not fire it, and an error skips it.
     #[must_use]
     pub fn permits(self) -> bool {

@@ -1,5 +1,6 @@
 //! Programs: a policy as it runs. Frozen, shared between threads, made by [`crate::compile`] from the IR.
 
+pub mod layers;
 pub mod outcome;
 pub(crate) mod scratch;
 pub mod trace;
@@ -13,6 +14,7 @@ use crate::clause::operand::Operand;
 pub use crate::clause::ops::Op;
 use crate::clause::predicate::Test;
 use crate::index::RuleIndex;
+pub use crate::ir::layers::{Combine, Layer, Layers};
 use crate::ir::memory::{Definition, Definitions, FormulaNode};
 pub use crate::ir::{Obligation, RuleInfo};
 use crate::lang::path::{Head, Key, Keys, Path};
@@ -22,6 +24,7 @@ pub use crate::pyfn::decision::{DecisionTemplate, FunctionDecision};
 use crate::regex::{CacheBudget, Dialect};
 use crate::source::{Source, Span};
 pub use crate::value::owned::OwnedValue;
+pub use layers::{Approvals, Conflict, LayeredOutcome, Opinion, layer_default};
 pub use outcome::{
     DecidedBy, MISSING_SHADOW, Marker, NO_MATCH, Origin, Outcome, StaticOutcome, TransformStep,
     rule_error,
@@ -119,6 +122,7 @@ pub struct Program {
     pub(crate) profile: Profile,
     pub(crate) defaults: Defaults,
     pub(crate) memory: Option<Box<Definitions>>,
+    pub(crate) layers: Option<Box<Layers>>,
     pub(crate) remembers: bool,
     pub(crate) reads_task: bool,
     pub(crate) rules: Vec<Rule>,
@@ -194,6 +198,20 @@ impl Program {
         self.memory
             .as_ref()
             .map_or(&[], |memory| self.source.get(memory.span))
+    }
+
+    /// The layers of a policy that has them.
+    #[must_use]
+    pub fn layers(&self) -> Option<&Layers> {
+        self.layers.as_deref()
+    }
+
+    /// The canonical bytes of the layers; empty without any.
+    #[must_use]
+    pub fn layers_bytes(&self) -> &[u8] {
+        self.layers
+            .as_ref()
+            .map_or(&[], |layers| self.source.get(layers.span))
     }
 
     /// The number of rules, host rules included.

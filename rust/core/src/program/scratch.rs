@@ -142,6 +142,34 @@ impl Scratch {
         }
     }
 
+    /// Removes the rules before `from` from all lists.
+    pub(crate) fn skip(&mut self, applicable: Applicable<'_>, from: u32) {
+        let mut lists = std::mem::take(&mut self.queue).into_vec();
+        lists.retain_mut(|Reverse(queued)| {
+            if queued.next >= from {
+                return true;
+            }
+            let (start, to) = queued.left;
+            let rules = applicable.get(queued.scope).map(|index| &index.rules);
+            let left = rules.and_then(|rules| rules.get(start as usize..to as usize));
+            let passed = left.map_or(0, |left| left.partition_point(|rule| *rule < from));
+            let start = start + passed as u32;
+            let after = if queued.filtered {
+                filter(&self.out, applicable, queued.scope, (start, to))
+            } else {
+                applicable
+                    .rule(queued.scope, start)
+                    .filter(|_| start < to)
+                    .map(|rule| (rule, (start + 1, to)))
+            };
+            if let Some((next, left)) = after {
+                (queued.next, queued.left) = (next, left);
+            }
+            after.is_some()
+        });
+        self.queue = lists.into();
+    }
+
     /// The next rule, without removing it.
     #[inline]
     pub(crate) fn next(&self) -> Option<u32> {
