@@ -51,7 +51,7 @@ def decide(layers: Sequence[LayerOf], combine: str, request: ActionRequest) -> D
         if opinion is None:
             continue
         found.append(opinion)
-        steps += _named(opinion, _steps(opinion.decision))
+        steps += _named(opinion, _steps(opinion))
         if opinion.decision.verdict == "deny":
             return _finish(found, markers, steps, None)
         if opinion.decision.transform_args is not None:
@@ -180,10 +180,10 @@ def _deciding(decision: Decision) -> list[str]:
     return [decision.matched_rules[-1]]
 
 
-def _steps(decision: Decision) -> list[str]:
-    """Return the names of the transforms on the way."""
-    rules = decision.matched_rules if decision.verdict == "transform" else decision.matched_rules[:-1]
-    return [name for name in rules if not name.startswith("<")]
+def _steps(opinion: Opinion) -> list[str]:
+    """Return the names of the transforms that were made."""
+    made = {rule.id for rule in opinion.layer.policy.rules if rule.verdict == "transform"}
+    return [name for name in opinion.decision.matched_rules if name in made]
 
 
 def _named(opinion: Opinion, names: Iterable[str]) -> list[str]:

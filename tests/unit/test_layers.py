@@ -356,3 +356,16 @@ def test_bad_command_lines(
     done = run("compile", *args)
     assert (done.code, message in done.err) == (code, True), done.err
     assert not (tmp_path / "x").exists()
+
+
+def test_leaves_of_included_predicates_keep_their_places(tmp_path: Path) -> None:
+    (tmp_path / "shared.yaml").write_text("predicates:\n  risky: {args.command.contains: rm}\n")
+    (tmp_path / "org.yaml").write_text(
+        "include: [shared.yaml]\nrules:\n  - {id: a, match: {all_of: [{tool: shell}, risky]}, decision: deny}\n"
+    )
+    org = Policy.compile(tmp_path / "org.yaml")
+    policy = Policy.layered({"team": TEAM, "org": org})
+    for bundle, rule in ((org, 0), (policy, 2), (policy.layers[1].policy, 0)):
+        assert bundle.source_map is not None
+        spans = [bundle.source_map.leaf_span(rule, leaf) for leaf in range(2)]
+        assert {Path(span.file).name for span in spans if span is not None} == {"org.yaml", "shared.yaml"}

@@ -68,7 +68,7 @@ def layered(
 
 def narrowed(policy: Policy, narrow_with: Policy) -> Policy:
     """Return `policy` with a last layer, `run`, that can only make its decisions stricter."""
-    own = [(layer.name, layer.policy, layer.limits) for layer in policy.layers] or [("policy", policy, False)]
+    own = [(layer.name, layer.policy, layer.limits) for layer in layers_of(policy)] or [("policy", policy, False)]
     combine = policy.combine or "strictest"
     return _merged([*own, (RUN_LAYER, narrow_with, combine != "strictest")], combine, policy)
 
@@ -208,16 +208,25 @@ def _places(given: Sequence[tuple[str, Policy]]) -> tuple[SourceMap | None, dict
         if places is None:
             return None, {}
         shown = {own: f"{name}:{own}" if own in files else own for own in places.files}
-        rules.extend(replace(rule, file=rule.file + len(files) if rule.file >= 0 else -1) for rule in places.rules)
+        numbers = range(len(files), len(files) + len(places.files))
+        rules.extend(_moved(rule, numbers) for rule in places.rules)
         files.extend(shown.values())
         sources |= {shown[own]: text for own, text in texts.items() if own in shown}
     return SourceMap(tuple(files), tuple(rules)), sources
 
 
 def _places_of(places: SourceMap, rules: Sequence[RuleSource]) -> SourceMap:
-    numbers = sorted({rule.file for rule in rules if rule.file >= 0})
-    moved = [replace(rule, file=numbers.index(rule.file)) if rule.file >= 0 else rule for rule in rules]
-    return SourceMap(tuple([places.files[number] for number in numbers]), tuple(moved))
+    used_files = sorted({file for rule in rules for file in (rule.file, *rule.leaf_files) if file >= 0})
+    numbers = {file: number for number, file in enumerate(used_files)}
+    return SourceMap(
+        tuple([places.files[file] for file in used_files]), tuple([_moved(rule, numbers) for rule in rules])
+    )
+
+
+def _moved(rule: RuleSource, numbers: Mapping[int, int] | Sequence[int]) -> RuleSource:
+    """Return the source of a rule with new numbers of its files."""
+    leaf_files = tuple([numbers[file] for file in rule.leaf_files])
+    return replace(rule, file=numbers[rule.file] if rule.file >= 0 else -1, leaf_files=leaf_files)
 
 
 def _signatures(policy: Policy) -> dict[str, LayerSignatures]:

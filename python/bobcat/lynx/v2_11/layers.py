@@ -78,7 +78,7 @@ class LayeredPolicyBundle(model.Policy):
         return self.lynx_id
 
     @property
-    def layers(self) -> Layers:  # type: ignore[override, unused-ignore]  # lynx-agent's shape
+    def layers(self) -> Layers:  # type: ignore[override]  # lynx-agent's shape
         """Return the name and the policy of each layer, in order."""
         return self._layers
 

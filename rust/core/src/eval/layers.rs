@@ -355,10 +355,13 @@ impl<'p, R: Request> Decision<'p, R> {
         {
             self.obliging.push(rule);
         }
-        let verdict = self.verdict(&decided, layer);
+        let mut verdict = self.verdict(&decided, layer);
         if new && transformed.is_some() {
             self.transforms.extend(transforms);
             self.transforms.extend(step_of(&decided, verdict));
+        }
+        if transformed.is_some() && verdict == Verdict::Allow {
+            verdict = Verdict::Transform;
         }
         self.rank(Opinion {
             layer: index,
