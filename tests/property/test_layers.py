@@ -6,37 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import campaign
-from bobcat import Policy, evaluate_many
+from bobcat import evaluate_many
 from bobcat.bundle import load_bundle
-from bobcat.ir import construct
-from bobcat.ir.schema import Defaults, IrPolicy
 from bobcat.model.decision import ActionRequest
 from bobcat.model.request_json import request_to_json
 from bobcat.pdp import evaluate_json
+from layer_strategies import joined, layered_policies
 from oracle.layers import LayerOf, decide
-from strategies import json_requests, policies, rules
-
-ALLOW = Defaults("allow", "allow", "deny")
-
-
-@st.composite
-def limit_policies(draw: st.DrawFn) -> IrPolicy:
-    return construct.policy([draw(rules(index)) for index in range(draw(st.integers(0, 3)))], defaults=ALLOW)
-
-
-@st.composite
-def layered_policies(draw: st.DrawFn) -> tuple[list[LayerOf], str]:
-    names = ["org", "team", "run"][: draw(st.integers(1, 3))]
-    layers = [LayerOf(name, Policy.from_policy(draw(policies()))) for name in names]
-    if draw(st.booleans()):
-        layers.append(LayerOf("org-limits", Policy.from_policy(draw(limit_policies())), limits=True))
-    return layers, draw(st.sampled_from(["strictest", "first", "last", "strict_overrides_loose"]))
-
-
-def joined(layers: list[LayerOf], combine: str) -> Policy:
-    plain = {layer.name: layer.policy for layer in layers if not layer.limits}
-    limits = {layer.name.removesuffix("-limits"): layer.policy for layer in layers if layer.limits}
-    return Policy.layered(plain, combine=combine, limits=limits)  # type: ignore[arg-type]  # a Literal
+from strategies import json_requests
 
 
 @given(layered_policies(), st.lists(json_requests, min_size=1, max_size=4))
