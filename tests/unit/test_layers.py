@@ -126,14 +126,14 @@ def rewriting(value: int, condition: str = "{}") -> Policy:
     )
 
 
-def test_a_lower_layer_judges_new_arguments_from_above() -> None:
+def test_a_lower_layer_evaluates_new_arguments_from_above() -> None:
     big = compiled("- {id: big, decision: deny, match: {args.limit.gt: 10}}\n")
     decision = evaluate(Policy.layered({"org": rewriting(5), "team": big}), Request("q", {"limit": 99}))
     assert (str(decision.verdict), decision.matched_rules) == ("transform", ("org:set-5",))
     assert decision.transform_args == {"limit": 5}
 
 
-def test_a_higher_layer_judges_new_arguments_from_below() -> None:
+def test_a_higher_layer_evaluates_new_arguments_from_below() -> None:
     big = compiled("- {id: big, decision: deny, match: {args.limit.gt: 10}}\n")
     policy = Policy.layered({"org": big, "run": rewriting(50)})
     assert decided(policy, "q", limit=1) == ("deny", ("run:set-50", "org:big"))
@@ -369,3 +369,14 @@ def test_leaves_of_included_predicates_keep_their_places(tmp_path: Path) -> None
         assert bundle.source_map is not None
         spans = [bundle.source_map.leaf_span(rule, leaf) for leaf in range(2)]
         assert {Path(span.file).name for span in spans if span is not None} == {"org.yaml", "shared.yaml"}
+
+
+def test_obligations_of_all_layers_hold() -> None:
+    def allowing(name: str, decision: str) -> Policy:
+        return compiled(f"- {{id: {name}, match: {{}}, decision: {decision}, obligations: [{{notify: {name}}}]}}\n")
+
+    layers = {"org": allowing("first", "allow"), "team": allowing("second", "approve_required")}
+    decision = evaluate(Policy.layered(layers), Request("pay", {}))
+    assert [each.value for each in decision.obligations] == ["first", "second"]
+    denied = evaluate(Policy.layered({**layers, "run": allowing("third", "deny")}), Request("pay", {}))
+    assert [each.value for each in denied.obligations] == ["third"]
