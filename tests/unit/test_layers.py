@@ -10,7 +10,6 @@ import pytest
 
 from bobcat import Policy, Request, evaluate
 from bobcat.bundle import load_bundle
-from bobcat.bundle.layers import narrowed
 from bobcat.bundle.sign import public_key
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
@@ -179,7 +178,7 @@ def test_a_rule_in_error_denies_by_its_layer_only() -> None:
 def test_a_run_only_narrows() -> None:
     task = compiled("- {id: ls, decision: allow, match: {args.command: ls}}\n", "defaults: {on_no_match: deny}\n")
     for policy in (TEAM, Policy.layered({"org": ORG, "team": TEAM}, combine="last")):
-        both = narrowed(policy, task)
+        both = policy.narrow_with(task)
         assert decided(both, command="ls")[0] == "allow"
         assert decided(both, command="id")[0] != "allow"
         assert decided(both, "mail") == ("deny", (f"{'team' if policy.layers else 'policy'}:mail",))

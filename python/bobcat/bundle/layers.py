@@ -1,7 +1,7 @@
 """Policies of layers: several policies as one, evaluated layer by layer, with one combined decision.
 
-`Policy.layered` and the command line call `layered`, `Guard` and `run_agent` call `narrowed`. The core evaluates
-the result. `docs/reference/layers.md` defines the decisions.
+`Policy.layered` and the command line call `layered`, `Policy.narrow_with` calls `narrowed`. The core evaluates the
+result. `docs/reference/layers.md` defines the decisions.
 """
 
 from __future__ import annotations

@@ -163,6 +163,14 @@ class Policy(_core.Program):
         policy: Policy = resolve("bobcat.bundle.layers", "layered")(layers, combine=combine, limits=limits)
         return policy
 
+    def narrow_with(self, policy: Policy) -> Policy:
+        """Return this policy with a last layer, `run`, that can only make its decisions stricter.
+
+        Raises `BundleError` with the code `bad_layers`.
+        """
+        narrowed: Policy = resolve("bobcat.bundle.layers", "narrowed")(self, policy)
+        return narrowed
+
     @classmethod
     def from_policy(
         cls,
