@@ -194,7 +194,8 @@ fn contains(items: &[Bound<'_, PyAny>], name: &Bound<'_, PyAny>) -> PyResult<boo
     Ok(false)
 }
 
-/// lynx-agent's conversion: any object with the attributes of a decision is one.
+/// lynx-agent's conversion: any object with the attributes of a decision is one. Obligations of another class than ours
+/// are those of lynx-agent 2.11, which `bobcat.lynx` performs itself.
 fn lynx<'r, 'py>(
     session: &'r Session<'r, 'py>,
     answer: &Bound<'py, PyAny>,
@@ -225,6 +226,10 @@ fn lynx<'r, 'py>(
         match answer.getattr_opt("approvals_needed")? {
             Some(needed) => needed,
             None => PyInt::new(py, 1).into_any(),
+        },
+        match answer.getattr_opt("obligations")? {
+            Some(items) => obligations(session, &items)?.unwrap_or_else(|| PyTuple::empty(py)),
+            None => PyTuple::empty(py),
         },
     ))?;
     Ok(HostAnswer::Decided(decision))
