@@ -37,6 +37,10 @@ OTHER_LANGUAGES = (
 ABOUT_OPERATORS = ("python/bobcat/lint/",)
 """Lints about one operator, or one family, name it."""
 NAMED: dict[str, str] = {
+    "python/bobcat/bounds/code_outcomes.py": "eq in not_in",  # tests of a known tool or environment, here and in the next two
+    "python/bobcat/bounds/outcomes.py": "eq in not_in",
+    "python/bobcat/report/columns.py": "eq in not_in",
+    "python/bobcat/ir/schema.py": "first",  # a combiner of layers
     "python/bobcat/traffic/usage.py": "eq in",  # the literals that a clause names: tools and environments
     "python/bobcat/build/conditions.py": "length",  # an example in a message
     "python/bobcat/build/paths.py": "eq ge gt le lt",  # Python's signs
