@@ -37,7 +37,7 @@ OTHER_LANGUAGES = (
 ABOUT_OPERATORS = ("python/bobcat/lint/",)
 """Lints about one operator, or one family, name it."""
 NAMED: dict[str, str] = {
-    "python/bobcat/bounds/code_outcomes.py": "eq in not_in",  # tests of a known tool or environment, here and in the next two
+    "python/bobcat/bounds/code_outcomes.py": "eq in not_in",  # tests of known tools, here and below
     "python/bobcat/bounds/outcomes.py": "eq in not_in",
     "python/bobcat/report/columns.py": "eq in not_in",
     "python/bobcat/ir/schema.py": "first",  # a combiner of layers
