@@ -78,6 +78,9 @@ from bobcat.diagnostics.model import (
 from bobcat.diagnostics.model import (
     Span as Span,
 )
+from bobcat.distribution import HttpSource as HttpSource
+from bobcat.distribution import PolicyStatus as PolicyStatus
+from bobcat.distribution import ReloadingPolicy as ReloadingPolicy
 from bobcat.errors import (
     ActionBlocked as ActionBlocked,
 )
@@ -104,6 +107,9 @@ from bobcat.errors import (
 )
 from bobcat.errors import (
     RequestError as RequestError,
+)
+from bobcat.errors import (
+    SourceError as SourceError,
 )
 from bobcat.errors import (
     StoreError as StoreError,

@@ -84,6 +84,12 @@ class BundleError(_CodedError):
     """A bundle cannot be loaded. `code` is one of the codes in `docs/reference/bundle-format.md`."""
 
 
+class SourceError(_CodedError):
+    """A source of bundles cannot be read or written. `code` is one of the codes in
+    `docs/how-to/distribute-bundles.md`.
+    """
+
+
 class RequestError(_CodedError):
     """A request given as JSON is malformed. `code` is one of the codes in `docs/reference/requests.md`."""
 

@@ -1,5 +1,6 @@
 """The public names of `bobcat.bundle`. `__init__.py` reads their modules from this file."""
 
+from bobcat.bundle.current import PolicyHolder as PolicyHolder
 from bobcat.bundle.load import is_bundle as is_bundle
 from bobcat.bundle.load import load_bundle as load_bundle
 from bobcat.bundle.model import Policy as Policy

@@ -50,13 +50,8 @@ def load_bundle(
     if profile is not None and profile not in get_args(Profile):
         raise ValueError(f"`profile` must be one of {', '.join(get_args(Profile))} or None, not {profile!r}")
     data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else file.read(source)
-    sections = file.unpack(data)
-    if trusted_keys is not None:
-        _verify(sections, trusted_keys)
+    sections, manifest = open_bundle(data, trusted_keys)
     content = sections.content
-    manifest = decode_manifest(content[file.MANIFEST])
-    if manifest.digest != sections.policy_digest.hex():
-        raise BundleError("digest_mismatch", "the policy does not have the digest in the manifest")
     if profile is not None and manifest.profile != profile:
         raise BundleError(
             "profile_mismatch",
@@ -88,6 +83,20 @@ def load_bundle(
 
         verify_layers(bundle, layer_keys)
     return bundle
+
+
+def open_bundle(data: bytes, trusted_keys: Iterable[bytes | str] | None) -> tuple[file.Sections, Manifest]:
+    """Verify the digests and signatures of a bundle; return its sections and its manifest. The IR is not decoded.
+
+    Raises `BundleError`.
+    """
+    sections = file.unpack(data)
+    if trusted_keys is not None:
+        _verify(sections, trusted_keys)
+    manifest = decode_manifest(sections.content[file.MANIFEST])
+    if manifest.digest != sections.policy_digest.hex():
+        raise BundleError("digest_mismatch", "the policy does not have the digest in the manifest")
+    return sections, manifest
 
 
 def resolve_host_rules(

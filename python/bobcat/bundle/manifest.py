@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ntpath
 import posixpath
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -20,14 +21,16 @@ MAX_EPOCH = 2**53 - 1
 """The largest epoch: every JSON reader represents it exactly."""
 
 Epoch = Annotated[int, msgspec.Meta(ge=0, le=MAX_EPOCH)]
+Expires = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Metadata of a policy. `digest` is that of the IR, in 64 hexadecimal digits; `host_rules` are in the order of the
     IR.
 
-    `lynx_id` is lynx-agent's 16-digit id, or null. `epoch` counts the releases of a policy; a bundle
-    without one has no such key, like bundles from before epochs existed.
+    `lynx_id` is lynx-agent's 16-digit id, or null. `epoch` counts the releases of a policy, `expires` is the end of
+    the time for which a release may be distributed; a bundle without them has no such keys, like bundles from before
+    they existed.
     """
 
     digest: str
@@ -39,6 +42,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source_files: tuple[str, ...]
     lynx_id: str | None = None
     epoch: Epoch | UnsetType = UNSET
+    expires: Expires | UnsetType = UNSET
 
 
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -69,6 +73,16 @@ def checked_epoch(epoch: object, name: str) -> int:
     if type(epoch) is not int or not 0 <= epoch <= MAX_EPOCH:
         raise BundleError("bad_epoch", f"`{name}` must be an integer from 0 to {MAX_EPOCH}")
     return epoch
+
+
+def checked_expires(expires: object) -> datetime:
+    """Return the end of a release's time in UTC, in whole seconds. Raises `BundleError` without a time zone."""
+    if not isinstance(expires, datetime) or expires.tzinfo is None:
+        raise BundleError("bad_expires", "`expires` must be a datetime with a time zone")
+    try:
+        return expires.astimezone(UTC).replace(microsecond=0)
+    except OverflowError as error:
+        raise BundleError("bad_expires", f"`expires` is out of range: {expires}") from error
 
 
 def decode_source_map(data: bytes, manifest: Manifest) -> SourceMap:

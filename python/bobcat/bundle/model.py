@@ -31,6 +31,8 @@ from bobcat.lazy import resolve
 from bobcat.model.decision import Verdict
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from bobcat._core import RunState
     from bobcat.bundle.explanation import Explanation
     from bobcat.bundle.host_code import HostFunction
@@ -363,6 +365,12 @@ class Policy(_core.Program):
         """Return the release number that the publisher gave this policy, or None."""
         epoch = self._parts.manifest.epoch
         return None if epoch is msgspec.UNSET else epoch
+
+    @property
+    def expires(self) -> datetime | None:
+        """Return the end of the time for which this release may be distributed, or None."""
+        expires = self._parts.manifest.expires
+        return None if expires is msgspec.UNSET else expires
 
     @property
     def ir_bytes(self) -> bytes:

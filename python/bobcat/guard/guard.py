@@ -26,10 +26,12 @@ import msgspec
 from bobcat.aio.cancel import CancelSignal
 from bobcat.approvals import ApprovalHandler, auto_deny, durable_approvals
 from bobcat.bundle import Policy
+from bobcat.bundle.current import PolicyHolder, current_policy
 from bobcat.decision_log import DecisionLog, open_log, redaction_key
 from bobcat.decision_log.redaction import parse_path
 from bobcat.executors import Executor
 from bobcat.guard.caps import Caps
+from bobcat.guard.memory import GuardMemory
 from bobcat.guard.outcome import Outcome
 from bobcat.guard.portal import Portal
 from bobcat.guard.recorder import Recorder, Redaction
@@ -45,9 +47,6 @@ from bobcat.runtime.extra import Extra
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS
 from bobcat.runtime.obligations import Handlers, checked_handlers
 from bobcat.runtime.options import Options, checked
-from bobcat.runtime.scopes import Scopes
-from bobcat.runtime.session_memory import SessionMemory
-from bobcat.runtime.shared_memory import SharedMemory
 from bobcat.sinks import AnySink
 from bobcat.stores import MemoryStore
 from bobcat.stores.protocol import DurableStore
@@ -68,6 +67,7 @@ _KEYED = re.compile(rf"key-[0-9a-f]{{{_KEY_DIGITS}}}")
 class Guard:
     """Takes tool calls through a policy to their outcomes; `docs/how-to/guard-a-loop.md` has examples.
 
+    Each submission is decided by one policy: `policy`, or of a `ReloadingPolicy` the one in force when it begins.
     `tools` is a `ToolSet` or a sequence of functions, synchronous or async, with `@tool` or without. `log` is the
     decision log: a path (SQLite, or JSONL for `.jsonl`), a URL as `--store` takes, or an open `DecisionLog`; a log that
     cannot be written means that nothing runs. `store` keeps submissions that wait or were interrupted; a `DurableStore`
@@ -99,7 +99,7 @@ class Guard:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: Policy | PolicyHolder,
         tools: ToolSet | Iterable[Function] = (),
         *,
         log: str | os.PathLike[str] | DecisionLog | None = None,
@@ -136,7 +136,7 @@ class Guard:
         self._store = self._opened_store(store)
         self._options = Options(
             tools=self._tools,
-            policy=policy,
+            policy=current_policy(policy),
             sinks=sinks,
             on_approval=on_approval if on_approval is not None else self._default_approvals(),
             principal=principal,
@@ -158,10 +158,9 @@ class Guard:
         for name, text in (("task", task), ("session", session), ("tenant", tenant)):
             if text is not None and (not isinstance(text, str) or not text):
                 raise TypeError(f"{name} must be a non-empty string, got {text!r}")
-        self._memory: SessionMemory | None = None
-        if policy.remembers:
-            self._memory = SessionMemory(policy, self._store, session or f"guard-{uuid4().hex}", task)
-            self._scopes = Scopes(policy, None if store is None else self._store, session=session, tenant=tenant)
+        self._policy = policy
+        shared = None if store is None else self._store
+        self._memory = GuardMemory(self._store, shared, task=task, session=session, tenant=tenant)
         self._own_log = not isinstance(log, DecisionLog)
         self._log = log if isinstance(log, DecisionLog) or log is None else open_log(log)
         self._redaction = self._redaction_of(log, tuple(redact), redact_key)
@@ -231,7 +230,7 @@ class Guard:
         """
         self._check_call(tool, None)
         options = self._for_call(self._replaced(principal, environment, extra), tool, run)
-        memory = self._submission_memory(uuid4().hex)
+        memory = self._memory.of(options.policy, uuid4().hex)
         return await self._here(decide(ToolCall(tool, args), _with(options, store=None, run_id=None, memory=memory)))
 
     def check_sync(self, tool: str, args: Args, **options: Any) -> Outcome:  # Any: the keywords of `check`
@@ -367,14 +366,12 @@ class Guard:
 
     async def _driven(self, call: ToolCall, record_id: str, options: Options, recorder: Recorder) -> Outcome:
         budget = Budget(duration_seconds=self._caps.seconds(), steps=2)  # the call, and the answer with its outcome
-        options = _with(options, budget=budget, run_id=record_id, memory=self._submission_memory(record_id))
+        memory = self._memory.of(options.policy, record_id)
+        options = _with(options, budget=budget, run_id=record_id, memory=memory)
         outcome = await submit(call, record_id, options, recorder)
         if self._temporary and not _KEYED.fullmatch(record_id) and outcome.status not in ("waiting", "uncertain"):
             self._forget(record_id)
         return outcome
-
-    def _submission_memory(self, record_id: str) -> SharedMemory | None:
-        return None if self._memory is None else SharedMemory(self._memory, self._scopes, record_id)
 
     async def _recorded(self, outcome: Outcome, about: dict[str, Any]) -> Outcome:
         """Record the outcome of a call that is not driven."""
@@ -436,8 +433,10 @@ class Guard:
         extra: Extra | None,
         on_approval: ApprovalHandler | None = None,
     ) -> Options:
+        """The options of one submission, which sees the policy that is in force now."""
         given = {"principal": principal, "environment": environment, "extra": extra, "on_approval": on_approval}
-        return _with(self._options, **{name: value for name, value in given.items() if value is not None})
+        replaced = {name: value for name, value in given.items() if value is not None}
+        return _with(self._options, policy=current_policy(self._policy), **replaced)
 
     def _check_call(self, tool: object, key: object) -> None:
         if not isinstance(tool, str):

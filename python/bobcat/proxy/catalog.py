@@ -11,6 +11,7 @@ import msgspec
 
 from bobcat.adapters.mcp_pins_file import PinsFile, pin
 from bobcat.bundle import Policy
+from bobcat.bundle.current import PolicyHolder, current_policy
 from bobcat.model.decision import Principal, ToolMetadata
 from bobcat.model.frozen import FrozenDict
 from bobcat.model.request import Request
@@ -36,7 +37,7 @@ Ask = Callable[[str, "dict[str, Any]"], Awaitable[Message]]  # Any: JSON
 class Rules:
     """What decides about the tools of a server: the policy, the request's fixed parts, and the pins."""
 
-    policy: Policy
+    policy: Policy | PolicyHolder
     principal: Principal
     environment: str
     workspace: str
@@ -65,6 +66,8 @@ class Catalog:
         self._fresh = False
         self._definitions: dict[str, ToolDef] = {}
         self._permitted: dict[str, bool] = {}
+        """Tools that the policy could permit at all, by name."""
+        self._permitted_by: Policy | None = None
         self._noted: set[str] = set()
         self._listing = asyncio.Lock()
 
@@ -154,9 +157,12 @@ class Catalog:
         return found
 
     def _is_permitted(self, name: str) -> bool:
+        rules, policy = self._rules, current_policy(self._rules.policy)
+        if policy is not self._permitted_by:
+            self._permitted_by = policy
+            self._permitted.clear()
         found = self._permitted.get(name)
         if found is None:
-            rules = self._rules
             request = Request(
                 name,
                 principal=rules.principal,
@@ -164,7 +170,7 @@ class Catalog:
                 workspace=rules.workspace,
                 declared=METADATA,
             )
-            found = self._permitted[name] = may_permit(rules.policy, request)
+            found = self._permitted[name] = may_permit(policy, request)
         return found
 
     def _renamed(self, entry: msgspec.Raw, listed: Listed) -> msgspec.Raw:

@@ -17,6 +17,7 @@ import msgspec
 from bobcat.aio.cancel import CancelSignal
 from bobcat.approvals import ApprovalHandler, scope
 from bobcat.bundle import Policy
+from bobcat.bundle.current import PolicyHolder, current_policy
 from bobcat.compression.protocol import Compressor
 from bobcat.executors import Executor
 from bobcat.journal.index import EMPTY_JOURNAL
@@ -59,7 +60,7 @@ async def run_agent(
     task: str,
     *,
     tools: ToolSet,
-    policy: Policy,
+    policy: Policy | PolicyHolder,
     sinks: Sequence[AnySink] = (),
     on_approval: ApprovalHandler | None = None,
     budget: Budget = Budget(),  # noqa: B008 - a frozen value
@@ -87,6 +88,8 @@ async def run_agent(
     obligations: Handlers | None = None,
 ) -> RunResult:
     """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
+
+    A run has one policy: of a `ReloadingPolicy` the one in force when it begins, and when it is resumed.
 
     Without `on_approval` every approval is refused. With `durable`, or with a `store`, the run is journaled under
     `run_id`, and calling again with the same `run_id` resumes it: recorded model replies and results are neither
@@ -141,11 +144,12 @@ async def run_agent(
         tenant=tenant,
     )
     options = Options(
-        tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
-        environment=environment, workspace=workspace, correlation_id=correlation_id, executor=executor, cancel=cancel,
-        clock=clock, extra=extra, ledger=ledger, on_delta=on_delta, compressor=compressor, user_task=user_task,
-        session=session, tenant=tenant, candidate=None if candidate is None else Candidate(candidate),
-        obligations=checked_handlers(obligations), **journal,
+        tools=tools, policy=current_policy(policy), sinks=sinks, on_approval=on_approval, budget=budget,
+        principal=principal, environment=environment, workspace=workspace, correlation_id=correlation_id,
+        executor=executor, cancel=cancel, clock=clock, extra=extra, ledger=ledger, on_delta=on_delta,
+        compressor=compressor, user_task=user_task, session=session, tenant=tenant,
+        candidate=None if candidate is None else Candidate(candidate), obligations=checked_handlers(obligations),
+        **journal,
     )  # fmt: skip
     return await run_with(DEFAULTS, agent, task, options)
 

@@ -30,6 +30,8 @@ _ENDS = frozenset(
     for what in ("run", "graph")
     for outcome in ("succeeded", "finished", "failed", "exhausted", "cancelled", "suspended", "superseded")
 )
+RELOADS: Final = {"policy.reloaded": "reloaded", "policy.reload_refused": "refused"}
+"""Outcomes of a policy's reload by the kind of the event, which no run has."""
 _GRAPH = "graph"
 """The `bundle_id` of a graph's events."""
 _Key = tuple[str, str]
@@ -146,3 +148,5 @@ class Telemetry:
             body = event.body
             rules, code = texts(body, "matched_rules"), text(body, "code")
             self._metrics.count_decision(text(body, "verdict"), rules, UNKNOWN, code)
+        elif event.kind in RELOADS:
+            self._metrics.count_reload(RELOADS[event.kind], text(event.body, "code"))

@@ -33,7 +33,7 @@ _VERDICTS = frozenset(verdict.value for verdict in Verdict)
 class Metrics:
     """The instruments of one sink."""
 
-    __slots__ = ("_codes", "_decisions", "_durations", "_pending", "_rules", "_tools")
+    __slots__ = ("_codes", "_decisions", "_durations", "_pending", "_reloads", "_rules", "_tools")
 
     def __init__(self, meter: Meter) -> None:
         self._decisions = meter.create_counter(
@@ -47,6 +47,9 @@ class Metrics:
         )
         self._pending = meter.create_up_down_counter(
             "bobcat.approvals.pending", unit="{approval}", description="Requested approvals without an answer."
+        )
+        self._reloads = meter.create_counter(
+            "bobcat.policy.reloads", unit="{bundle}", description="Bundles that were put in force or refused."
         )
         self._rules = _Labels()
         self._tools = _Labels()
@@ -62,6 +65,13 @@ class Metrics:
         if code:
             attributes["bobcat.code"] = self._codes.bounded(code)
         self._decisions.add(1, attributes)
+
+    def count_reload(self, outcome: str, code: str) -> None:
+        """Count a bundle that was put in force, or refused with a code."""
+        attributes = {"bobcat.outcome": outcome}
+        if code:
+            attributes["bobcat.code"] = self._codes.bounded(code)
+        self._reloads.add(1, attributes)
 
     def record_duration(self, seconds: float, tool: str, outcome: str) -> None:
         """Record the duration of a tool, or of its shadow."""
