@@ -29,7 +29,8 @@ from bobcat import (
     tool,
 )
 from bobcat.decision_log import open_log
-from bobcat.server import PolicyFile, create_app
+from bobcat.distribution import ReloadingPolicy
+from bobcat.server import create_app
 
 
 @tool
@@ -129,7 +130,9 @@ def test_a_candidate_that_remembers_is_refused() -> None:
 def test_a_server_counts_divergences_and_answers_as_before(tmp_path: Path) -> None:
     policy().save(tmp_path / "a")
     policy(*CHOICES).save(tmp_path / "b")
-    client = TestClient(create_app(PolicyFile(tmp_path / "a"), candidate=PolicyFile(tmp_path / "b")))
+    client = TestClient(
+        create_app(ReloadingPolicy(tmp_path / "a", trust=None, every=0), candidate=Policy.load(tmp_path / "b"))
+    )
     call = json.dumps({"tool": "write", "args": {"path": "/etc/a"}})
     assert client.post("/v1/decide", content=call).json()["verdict"] == "allow"
     assert client.post("/v1/decide-many", content=f"{call}\n{call}\n").status_code == 200

@@ -11,7 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from bobcat import Policy
-from bobcat.server import Limits, PolicyFile, create_app
+from bobcat.distribution import ReloadingPolicy
+from bobcat.server import Limits, create_app
 from bobcat.server.limits import Tokens
 
 POLICY = """
@@ -34,7 +35,7 @@ def bundle(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(bundle: Path) -> TestClient:
-    return TestClient(create_app(PolicyFile(bundle)))
+    return TestClient(create_app(ReloadingPolicy(bundle, trust=None, every=0)))
 
 
 def evaluation(tool: str = "read", **properties: Any) -> dict[str, Any]:
@@ -149,7 +150,9 @@ def test_bobcats_own_json_is_that_of_requests(client: TestClient) -> None:
 
 
 def test_tokens_are_required_where_they_are_given(bundle: Path) -> None:
-    client = TestClient(create_app(PolicyFile(bundle), tokens=Tokens(["another-token-entirely", TOKEN])))
+    client = TestClient(
+        create_app(ReloadingPolicy(bundle, trust=None, every=0), tokens=Tokens(["another-token-entirely", TOKEN]))
+    )
     body = evaluation(path="notes/a")
     for header in (None, "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN):
         headers = {} if header is None else {"Authorization": header}
@@ -168,7 +171,9 @@ def test_weak_tokens_are_refused(tokens: list[str]) -> None:
 
 
 def test_sizes_are_limited(bundle: Path) -> None:
-    client = TestClient(create_app(PolicyFile(bundle), limits=Limits(max_bytes=2_000, max_items=2)))
+    client = TestClient(
+        create_app(ReloadingPolicy(bundle, trust=None, every=0), limits=Limits(max_bytes=2_000, max_items=2))
+    )
     assert ask(client, evaluation(path="x" * 3_000)).status_code == 413
     assert ask(client, batch(), "/access/v1/evaluations").status_code == 413
     assert client.post("/v1/decide-many", content='{"tool":"a"}\n' * 3).status_code == 413
@@ -176,7 +181,9 @@ def test_sizes_are_limited(bundle: Path) -> None:
 
 def test_the_rate_is_limited_for_each_client(bundle: Path) -> None:
     tokens = [TOKEN, TOKEN + "-2"]
-    client = TestClient(create_app(PolicyFile(bundle), tokens=Tokens(tokens), limits=Limits(rate=0.001)))
+    client = TestClient(
+        create_app(ReloadingPolicy(bundle, trust=None, every=0), tokens=Tokens(tokens), limits=Limits(rate=0.001))
+    )
 
     def status(token: str) -> int:
         return ask_with(client, token).status_code
@@ -198,34 +205,34 @@ DENY = "rules: [{id: none, match: {tool: read}, decision: deny}]"
 
 
 def test_a_new_file_replaces_the_policy_and_a_bad_one_does_not(bundle: Path) -> None:
-    source = PolicyFile(bundle)
+    source = ReloadingPolicy(bundle, trust=None, every=0)
     client = TestClient(create_app(source))
     body = evaluation(path="notes/a")
-    before = source.policy.id
-    assert source.reload() is False
+    before = source.current.id
+    assert source.refresh() is False
 
     bundle.write_bytes(b"damaged")
-    assert source.reload() is False
+    assert source.refresh() is False
     assert (ask(client, body).json()["decision"], client.get("/health").text) == (True, "stale\n")
     assert "problem" in client.get("/v1/policy").json()
     assert client.get("/v1/policy").json()["bundle"] == before
 
     bundle.unlink()
-    assert source.reload() is False
+    assert source.refresh() is False
     assert client.get("/health").text == "stale\n"
 
     Policy.compile(DENY).save(bundle)
-    assert source.reload() is True
+    assert source.refresh() is True
     assert (ask(client, body).json()["decision"], client.get("/health").text) == (False, "ok\n")
 
 
 def test_an_older_epoch_is_not_loaded(bundle: Path) -> None:
     Policy.compile(POLICY).save(bundle, epoch=5)
-    source = PolicyFile(bundle)
+    source = ReloadingPolicy(bundle, trust=None, every=0)
     Policy.compile(DENY).save(bundle, epoch=4)
-    assert source.reload() is False
-    assert source.policy.epoch == 5
-    assert "epoch" in str(source.problem)
+    assert source.refresh() is False
+    assert source.current.epoch == 5
+    assert "epoch" in str(source.status().problem)
 
 
 def test_a_policy_that_fails_denies(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,6 +240,6 @@ def test_a_policy_that_fails_denies(bundle: Path, monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("broken")
 
     monkeypatch.setattr("bobcat.pdp.evaluate", broken)
-    client = TestClient(create_app(PolicyFile(bundle)), raise_server_exceptions=False)
+    client = TestClient(create_app(ReloadingPolicy(bundle, trust=None, every=0)), raise_server_exceptions=False)
     answer = ask(client, evaluation(path="notes/a"))
     assert (answer.status_code, answer.json()["decision"]) == (200, False)

@@ -7,7 +7,8 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from bobcat import Obligation, Policy
-from bobcat.server import PolicyFile, create_app
+from bobcat.distribution import ReloadingPolicy
+from bobcat.server import create_app
 from bobcat.server.client import _decision
 
 POLICY = """
@@ -23,7 +24,7 @@ EXPECTED = [
 
 def served(directory: Path) -> TestClient:
     Policy.compile(POLICY).save(directory / "policy.bundle")
-    return TestClient(create_app(PolicyFile(directory / "policy.bundle")))
+    return TestClient(create_app(ReloadingPolicy(directory / "policy.bundle", trust=None, every=0)))
 
 
 def test_decisions_have_obligations(tmp_path: Path) -> None:
@@ -54,5 +55,5 @@ def test_monitored_rules_are_counted(tmp_path: Path) -> None:
     assert (found["decided"], found["diverged"]) == (4, {"tightened": 3})
     assert [(group["old_rules"], group["new_rules"]) for group in found["groups"]] == [(["pay"], ["watch"])]
     Policy.compile("rules: []").save(tmp_path / "plain.bundle")
-    plain = TestClient(create_app(PolicyFile(tmp_path / "plain.bundle")))
+    plain = TestClient(create_app(ReloadingPolicy(tmp_path / "plain.bundle", trust=None, every=0)))
     assert "monitored" not in plain.get("/v1/policy").json()

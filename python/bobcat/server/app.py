@@ -9,19 +9,21 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from time import perf_counter
 from typing import Any
 
 from bobcat import pdp
 from bobcat.bundle import Policy
 from bobcat.bundle.explanation import decision_json
+from bobcat.distribution import ReloadingPolicy
 from bobcat.errors import RequestError
 from bobcat.logs import logger
 from bobcat.model.decision import ActionRequest, Decision
 from bobcat.model.request_json import parse_request, request_from_data
 from bobcat.server.authzen import answer_of, evaluate_batch, metadata, request_of
 from bobcat.server.limits import Limits, Rates, Tokens
+from bobcat.server.metrics import METRICS_TYPE, Metrics
 from bobcat.server.monitor import Monitor, MonitoredRules
-from bobcat.server.policy_source import PolicyFile
 
 try:
     from starlette.applications import Starlette
@@ -39,11 +41,11 @@ LARGE_BYTES = 64 * 1024
 
 
 def create_app(
-    source: PolicyFile,
+    source: ReloadingPolicy,
     *,
     tokens: Tokens | None = None,
     limits: Limits = Limits(),  # noqa: B008
-    candidate: PolicyFile | None = None,
+    candidate: Policy | None = None,
 ) -> Starlette:
     """Build the application. `candidate` decides beside the policy, and is only compared.
 
@@ -58,6 +60,8 @@ def create_app(
     routes = [Route(path, server.guarded(endpoint), methods=["POST"]) for path, endpoint in decides]
     routes += [
         Route("/v1/policy", server.guarded(server.policy), methods=["GET"]),
+        Route("/v1/status", server.guarded(server.status), methods=["GET"]),
+        Route("/metrics", server.guarded(server.metrics), methods=["GET"]),
         Route("/.well-known/authzen-configuration", server.configuration, methods=["GET"]),
         Route("/health", server.health, methods=["GET"]),
     ]
@@ -65,13 +69,16 @@ def create_app(
 
 
 class _Server:
-    def __init__(self, source: PolicyFile, tokens: Tokens | None, limits: Limits, candidate: PolicyFile | None) -> None:
+    def __init__(
+        self, source: ReloadingPolicy, tokens: Tokens | None, limits: Limits, candidate: Policy | None
+    ) -> None:
         self._source = source
         self._tokens = tokens
         self._limits = limits
         self._rates = Rates(limits.rate)
         self._monitor = None if candidate is None else Monitor(candidate)
         self._monitored = MonitoredRules()
+        self._metrics = Metrics()
 
     def guarded(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         """The endpoint behind authentication, the rate and the size limit; its errors as JSON."""
@@ -122,14 +129,14 @@ class _Server:
         data = parse_request(body)
         if not isinstance(data, dict):
             raise RequestError("bad_request", "the request must be an object")
-        policy = self._source.policy
+        policy = self._source.current
         return _json(
             evaluate_batch(data, _now(), lambda request: self._decided(policy, request), self._limits.max_items)
         )
 
     def decide(self, _: Request, body: bytes) -> Response:
         """Bobcat's JSON: one request as `requests.md` describes it."""
-        policy = self._source.policy
+        policy = self._source.current
         decision = self._decided(policy, _timed(body, _now()))
         return _json({"bundle": policy.id, **decision_json(decision)})
 
@@ -138,18 +145,18 @@ class _Server:
         lines = body.splitlines()
         if len(lines) > self._limits.max_items:
             raise RequestError("too_large", f"more than {self._limits.max_items} requests")
-        policy, now, requests = self._source.policy, _now(), []
+        policy, now, requests = self._source.current, _now(), []
         for number, line in enumerate(lines, 1):
             try:
                 requests.append(_timed(line, now))
             except RequestError as error:
                 raise RequestError(error.code, f"line {number}: {error}") from error
-        compared = self._monitor is not None or policy.monitored is not None
-        decisions = (
-            [self._decided(policy, request) for request in requests]
-            if compared
-            else pdp.evaluate_many(policy, requests)
-        )
+        if self._monitor is not None or policy.monitored is not None:
+            decisions = [self._decided(policy, request) for request in requests]
+        else:
+            began = perf_counter()
+            decisions = pdp.evaluate_many(policy, requests)
+            self._metrics.count_many([each.verdict for each in decisions], perf_counter() - began)
         text = "".join(
             json.dumps({"bundle": policy.id, **decision_json(each)}, allow_nan=False) + "\n" for each in decisions
         )
@@ -157,32 +164,44 @@ class _Server:
 
     def policy(self, _: Request, _body: bytes) -> Response:
         """The policy that decides now, and the problem of a newer file."""
-        policy = self._source.policy
+        found = self._source.status()
         return _json(
             {
-                "bundle": policy.id,
-                "epoch": policy.epoch,
-                "loaded": self._source.loaded.isoformat(),
-                "problem": self._source.problem,
+                "bundle": found.bundle,
+                "epoch": found.epoch,
+                "loaded": found.loaded.isoformat(),
+                "problem": None if found.problem is None else found.problem.text,
                 **({} if self._monitor is None else {"candidate": self._monitor.to_json()}),
-                **({} if policy.monitored is None else {"monitored": self._monitored.to_json()}),
+                **({} if self._source.current.monitored is None else {"monitored": self._monitored.to_json()}),
             }
         )
+
+    def status(self, _: Request, _body: bytes) -> Response:
+        """The state of the policy and of its source."""
+        return _json(self._source.status().to_json())
+
+    def metrics(self, _: Request, _body: bytes) -> Response:
+        """The metrics in the text format of Prometheus."""
+        text = self._metrics.text(self._source.status(), None if self._monitor is None else self._monitor.to_json())
+        return PlainTextResponse(text, media_type=METRICS_TYPE)
 
     async def configuration(self, request: Request) -> Response:
         """AuthZEN: the metadata of this decision point."""
         return _json(metadata(str(request.base_url).rstrip("/")))
 
     async def health(self, _: Request) -> Response:
-        """Say that decisions are made; `stale` when a newer policy file could not be loaded."""
-        return PlainTextResponse("ok\n" if self._source.problem is None else "stale\n")
+        """Say that decisions are made; `stale` when the source does not confirm the policy in force."""
+        return PlainTextResponse("ok\n" if self._source.status().current else "stale\n")
 
     def _decision(self, request: ActionRequest) -> Decision:
-        return self._decided(self._source.policy, request)
+        return self._decided(self._source.current, request)
 
     def _decided(self, policy: Policy, request: ActionRequest) -> Decision:
         monitor = self._monitored if self._monitor is None else self._monitor
-        return monitor.decide(policy, request)
+        began = perf_counter()
+        decision = monitor.decide(policy, request)
+        self._metrics.count(decision.verdict, perf_counter() - began)
+        return decision
 
 
 def _timed(body: bytes, now: datetime) -> ActionRequest:

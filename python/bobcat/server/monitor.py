@@ -8,15 +8,13 @@ from bobcat.bundle import Policy
 from bobcat.model.decision import ActionRequest, Decision
 from bobcat.runtime.candidate import Candidate, Divergences, beside
 from bobcat.runtime.evaluate import evaluate_or_deny
-from bobcat.server.policy_source import PolicyFile
 
 
 class Monitor:
     """Compares each decision of a server with that of the candidate. Raises what `Candidate` raises."""
 
-    def __init__(self, source: PolicyFile) -> None:
-        self._source = source
-        self._candidate, self._counts = Candidate(source.policy), Divergences()
+    def __init__(self, policy: Policy) -> None:
+        self._candidate, self._counts = Candidate(policy), Divergences()
 
     def decide(self, policy: Policy, request: ActionRequest) -> Decision:
         """Decide `request` by the policy and by the candidate, and count."""

@@ -11,12 +11,14 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bobcat.bundle import Policy
+from bobcat.distribution import ReloadingPolicy
 from bobcat.server.app import create_app
 from bobcat.server.limits import Limits, Tokens
-from bobcat.server.policy_source import PolicyFile
 
 try:
     import uvicorn
+    from starlette.applications import Starlette
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("a decision server needs `pip install 'bobcat[serve]'`", name=error.name) from error
 
@@ -30,24 +32,41 @@ DRAIN_SECONDS = 10
 
 
 def serve(
-    source: PolicyFile,
+    source: ReloadingPolicy,
     *,
     host: str = "127.0.0.1",
     port: int = 8181,
     uds: str | None = None,
     tokens: Tokens | None = None,
     limits: Limits = Limits(),  # noqa: B008 - a frozen value
-    candidate: PolicyFile | None = None,
-    reload_seconds: float = 1.0,
+    candidate: Policy | None = None,
     log_level: str = "warning",
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; requests in progress get `DRAIN_SECONDS` to end.
 
-    `uds` is the path of a Unix socket in place of `host` and `port`, for this user only (mode 0600). The policy file is
-    looked at every `reload_seconds` (0: never), and loaded again at SIGHUP.
+    `uds` is the path of a Unix socket in place of `host` and `port`, for this user only (mode 0600). At SIGHUP the
+    source of the policy is checked at once.
+    """
+    app = create_app(source, tokens=tokens, limits=limits, candidate=candidate)
+    serve_app(app, host=host, port=port, uds=uds, on_hangup=source.refresh, log_level=log_level)
+
+
+def serve_app(
+    app: Starlette,
+    *,
+    host: str,
+    port: int,
+    uds: str | None = None,
+    on_hangup: Callable[[], object] | None = None,
+    tls: tuple[str, str] | None = None,
+    log_level: str = "warning",
+) -> None:
+    """Serve an application until SIGTERM or Ctrl-C, with a drain. `tls` are the files of a certificate and its key.
+
+    Raises `OSError` for files that cannot be read.
     """
     config = uvicorn.Config(
-        create_app(source, tokens=tokens, limits=limits, candidate=candidate),
+        app,
         host=host,
         port=port,
         log_level=log_level,
@@ -55,13 +74,16 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
         lifespan="off",
+        ssl_certfile=None if tls is None else tls[0],
+        ssl_keyfile=None if tls is None else tls[1],
     )
+    config.load()  # reads the files of `tls`
     bound = None if uds is None else _private_socket(uds)
     gc.freeze()  # PERF: a full collection walks the loaded modules and stalls every request for milliseconds
     sockets = None if bound is None else [bound]
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_run(DrainingServer(config), source, reload_seconds, sockets))
+            runner.run(_run(DrainingServer(config), on_hangup, sockets))
     finally:
         if uds is not None:
             Path(uds).unlink(missing_ok=True)
@@ -105,21 +127,11 @@ class DrainingServer(uvicorn.Server):
 
 
 async def _run(
-    server: DrainingServer, source: PolicyFile, reload_seconds: float, sockets: list[socket.socket] | None
+    server: DrainingServer, on_hangup: Callable[[], object] | None, sockets: list[socket.socket] | None
 ) -> None:
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, lambda: source.reload(force=True))
+    if on_hangup is not None:
+        loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, on_hangup))
     for end in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(end, server.end)
-    watching = asyncio.create_task(_watch(source, reload_seconds)) if reload_seconds else None
-    try:
-        await server.serve(sockets=sockets)
-    finally:
-        if watching is not None:
-            watching.cancel()
-
-
-async def _watch(source: PolicyFile, seconds: float) -> None:
-    while True:
-        await asyncio.sleep(seconds)
-        await asyncio.to_thread(source.reload)
+    await server.serve(sockets=sockets)
