@@ -718,6 +718,10 @@ SCREENS: dict[str, Screen] = {
     "bobcat submit in a session without a store": lambda text: submitted(text, more=("--session", text or "s")),
     "bobcat submit --format json": lambda text: submitted(text, more=("--format", "json")),
     "bobcat serve": lambda text: command("serve", named(text), "--insecure"),
+    "bobcat bundle pull": lambda text: command("bundle", "pull", named(text), "-o", "x", "--trust", "0" * 64),
+    "bobcat bundle push": lambda text: command("bundle", "push", named(text), "x"),
+    "bobcat bundle status": lambda text: command("bundle", "status", named(text)),
+    "bobcat bundle serve": lambda text: command("bundle", "serve", named(text)),
     "bobcat proxy": lambda text: command("proxy", "--policy", named(text), "--", "/none"),
     "bobcat proxy of a server that cannot be started": lambda text: command(
         "proxy", "--policy", policy(text), "--", f"/{named(text)}"

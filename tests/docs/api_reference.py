@@ -18,6 +18,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md"
 
 GROUPS = {
     "Policies": "Policy compile_policy load_policy_file load_bundle PolicyDefaults PolicyBundle",
+    "Distribution": "ReloadingPolicy PolicyStatus HttpSource",
     "Python rules": "rule allow deny dry_run approve_required transform",
     "Decisions": "evaluate evaluate_many evaluate_json explain Explanation Decision Verdict decide_again",
     "Requests": "Request ActionRequest ExecutionContext Principal ToolMetadata request_from_json request_to_json "
@@ -45,9 +46,9 @@ GROUPS = {
     "Stores and journals": f"RunStore {' '.join(bobcat.stores.__all__)} StepRecord "
     "step_record_from_json step_record_to_json idempotency_key replay RunView StepView",
     "Graphs": "run_graph GraphNode GraphResult NodeOutcome Router compile_graph load_graph_file GraphSpec",
-    "Errors and diagnostics": "PolicyCompileError GraphCompileError BundleError RequestError StoreError AuditError "
-    "ApprovalError ActionBlocked ToolError UndoError LedgerError ThreadError ThreadBusy TriggerError DuplicateRecord "
-    "PolicyWarning StoreWarning Diagnostic Severity Span",
+    "Errors and diagnostics": "PolicyCompileError GraphCompileError BundleError SourceError RequestError StoreError "
+    "AuditError ApprovalError ActionBlocked ToolError UndoError LedgerError ThreadError ThreadBusy TriggerError "
+    "DuplicateRecord PolicyWarning StoreWarning Diagnostic Severity Span",
     "Package": "__version__",
 }
 

@@ -44,7 +44,14 @@ def reason_of(error: OSError) -> str:
 
 def report_failure(error: Exception) -> int | None:
     """Report an error on stderr and return the exit code; None for an internal error."""
-    from bobcat.errors import BundleError, DecisionLogError, PolicyCompileError, RequestError, UserCodeError
+    from bobcat.errors import (
+        BundleError,
+        DecisionLogError,
+        PolicyCompileError,
+        RequestError,
+        SourceError,
+        UserCodeError,
+    )
 
     match error:
         case PolicyCompileError():
@@ -57,7 +64,7 @@ def report_failure(error: Exception) -> int | None:
         case RequestError():
             click.echo(f"error[{error.code}]: not a request: {safe_text(error)}", err=True)
             return UNREADABLE
-        case DecisionLogError():
+        case DecisionLogError() | SourceError():
             click.echo(f"error[{error.code}]: {safe_text(error)}", err=True)
             return UNREADABLE
         case UserCodeError():

@@ -108,6 +108,7 @@ def _show(bundle: Policy) -> None:
         "id": manifest.digest,
         "lynx id": manifest.lynx_id,
         "epoch": bundle.epoch,
+        "expires": bundle.expires,
         "profile": f"{bundle.profile}, policy language {manifest.language_version}",
         "sources": ", ".join(manifest.source_files) or "none",
         "on_no_match": str(defaults.on_no_match),

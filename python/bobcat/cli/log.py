@@ -30,6 +30,7 @@ KINDS = (
     "run.started", "run.unbounded", "run.bundle_changed", "run.resumed", "run.suspended", "run.succeeded",
     "run.failed", "run.cancelled", "run.superseded", "step.proposed", "step.replayed", "step.usage",
     "step.compressed", "step.compress_failed", "policy.evaluated", "policy.reevaluated", "policy.diverged",
+    "policy.reloaded", "policy.reload_refused",
     "action.started", "action.dry_run", "action.completed", "action.dry_run_completed", "action.denied",
     "obligation.performed", "obligation.failed",
     "action.failed", "action.result", "action.uncertain", "action.reconciled", "approval.requested",

@@ -37,6 +37,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "report": ("bobcat.cli.report", "report", "Write a page about a policy: rules, who may do what, findings."),
         "compile": ("bobcat.cli.compile", "compile_", "Compile a policy into a bundle file."),
         "inspect": ("bobcat.cli.inspect", "inspect", "Show a bundle: manifest, rules, digests."),
+        "bundle": ("bobcat.cli.bundle", "bundle", "Publish, pull and serve signed releases of bundles."),
         "bundle-id": ("bobcat.cli.bundle_id", "bundle_id", "Print the digest of a policy."),
         "bench": ("bobcat.cli.bench", "bench", "Time the decisions of a policy, and compare with a baseline."),
         "packs": ("bobcat.cli.packs", "packs", "List the effects of programs that shell rules know."),
