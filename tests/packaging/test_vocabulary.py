@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXEMPT = ROOT / "python/bobcat/journal/legacy_names.py"
 GIVEN_UP = (
-    "tenure manner doubt glance misfit laxness woken gauge comparand deaf forgive foresee not_kept let_count "
+    "tenure manner doubt glance misfit laxness woken comparand deaf forgive foresee not_kept let_count "
     "Cruised Express INCUMBENT Manner Tenure Doubt Overtaken GraphManner LoweredInVain Judge Judged Sight Foresight "
     "Exotic Ruling Moment settle_doubt doubt_about doubt_stays investigate give_back procrastinated store_loop "
     "stand_ins lynx_laxness crew_exchange wire_names ask_loosely run_in_manner run_values plain_json python_rule "

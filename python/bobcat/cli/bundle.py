@@ -194,7 +194,9 @@ def status(source: str, *, trust: tuple[str, ...], kept: str | None, ca: str | N
 @click.option(
     "--token-file", metavar="FILE", help="The bearer tokens of readers, one a line; by default anyone may read."
 )
-@click.option("--push-token-file", metavar="FILE", help="The bearer tokens that may push; by default nobody may.")
+@click.option(
+    "--push-token-file", metavar="FILE", help="The bearer tokens that may push; by default all pushes are refused."
+)
 @trust_option(required=False)
 @click.option("--tls-cert", metavar="FILE", type=click.Path(), help="The certificate of the server, for HTTPS.")
 @click.option("--tls-key", metavar="FILE", type=click.Path(), help="The key of the certificate.")

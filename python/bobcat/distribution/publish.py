@@ -20,7 +20,7 @@ def publish(data: bytes, target: HttpSource | FileSource | str | os.PathLike[str
     """
     release = read_release(data, None)
     if release.epoch is None:
-        raise BundleError("no_epoch", "the bundle has no epoch, so that nobody could tell it from an older one")
+        raise BundleError("no_epoch", "the bundle has no epoch, which distinguishes it from an older one")
     if not release.signed:
         raise BundleError("unsigned", "the bundle carries no signature")
     if isinstance(target, HttpSource):
@@ -31,7 +31,7 @@ def publish(data: bytes, target: HttpSource | FileSource | str | os.PathLike[str
 
 
 def published(target: HttpSource | FileSource) -> Release | None:
-    """Return the release that a source has now, its signature unchecked; None if there is none."""
+    """Return the release that a source has now, its signature unchecked, or None."""
     if isinstance(target, FileSource) and not target.path.exists():
         return None
     try:

@@ -170,7 +170,7 @@ class ReloadingPolicy:
             raise refused.error from None
 
     def _kept(self) -> tuple[Policy, Release] | None:
-        """The last good release of an earlier process; None if there is none that can be trusted."""
+        """The last good release of an earlier process; None without one that can be trusted."""
         if self._keep is None:
             return None
         try:
