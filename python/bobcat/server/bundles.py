@@ -45,7 +45,7 @@ class Pushing:
 
 
 def create_bundle_app(directory: Path, *, readers: Tokens | None = None, pushing: Pushing | None = None) -> Starlette:
-    """Build the application. Without `readers` everyone who can connect may read; without `pushing` pushes are refused."""
+    """Build the application. Without `readers` all who can connect may read; without `pushing` pushes are refused."""
     server = _BundleServer(directory, readers, pushing)
     return Starlette(
         routes=[
