@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from pathlib import Path
 
@@ -217,3 +218,19 @@ def test_lints_and_errors_of_built_rules_point_at_python(run: Run, here: Path) -
     assert refused.code == 1
     assert "wrong_rules.py:5:33" in refused.out
     assert "`startswith` is not an operator" in refused.out
+
+
+def test_a_module_of_another_directory_with_the_same_name_is_not_its_source(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A traceback looks for a relative path through `sys.path` when the working directory has no such file."""
+    text = "from bobcat import allow, rule\n\n\n@rule\ndef f(request, context):\n    return allow()\n"
+    for name, comment in (("one", ""), ("two", "# another\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same_name.py").write_text(comment + text)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "one"), *sys.path])
+    monkeypatch.chdir(tmp_path)
+    assert linecache.getline("same_name.py", 1) == "from bobcat import allow, rule\n"
+    monkeypatch.chdir(tmp_path / "two")
+    assert run("check", "same_name.py").code == 0
+    assert run("compile", "same_name.py", "-o", "p.bundle").code == 0

@@ -9,6 +9,7 @@ import __future__
 import ast
 import functools
 import linecache
+import os
 import types
 import warnings
 from collections.abc import Iterator, Mapping
@@ -52,7 +53,7 @@ class NoSource(Exception):
 
 def source_of(code: types.CodeType, module_globals: Mapping[str, Any]) -> FunctionSource:
     """Find the source of a function from its code and its globals. Raises `NoSource`."""
-    linecache.checkcache(code.co_filename)  # a file may have been rewritten since it was read
+    _forget_stale(code.co_filename)
     lines = linecache.getlines(code.co_filename, dict(module_globals))
     if not lines:
         raise NoSource("its source text is not available")
@@ -60,6 +61,15 @@ def source_of(code: types.CodeType, module_globals: Mapping[str, Any]) -> Functi
     if not any(_same(code, candidate) for candidate in module.codes):
         raise NoSource("its source text has changed since it was compiled")
     return FunctionSource(module, _node(code, module.tree))
+
+
+def _forget_stale(file: str) -> None:
+    """Drop the cached text of a file that was rewritten since it was read, or that is another file of the same name."""
+    linecache.checkcache(file)
+    entry = linecache.cache.get(file)
+    # A relative path that did not exist in the working directory of that time was found through `sys.path`.
+    if entry is not None and len(entry) == 4 and entry[3] != file and os.path.exists(file):
+        del linecache.cache[file]
 
 
 def module_of_file(file: str | None, module_globals: Mapping[str, Any]) -> Module:
