@@ -64,12 +64,10 @@ def source_of(code: types.CodeType, module_globals: Mapping[str, Any]) -> Functi
 
 
 def _forget_stale(file: str) -> None:
-    """Drop the cached text of a file that was rewritten since it was read, or that is another file of the same name."""
+    """Drop the cached text of a file: it may be an earlier one, or that of another file with the same relative path."""
     linecache.checkcache(file)
-    entry = linecache.cache.get(file)
-    # A relative path that did not exist in the working directory of that time was found through `sys.path`.
-    if entry is not None and len(entry) == 4 and entry[3] != file and os.path.exists(file):
-        del linecache.cache[file]
+    if os.path.exists(file):
+        linecache.cache.pop(file, None)
 
 
 def module_of_file(file: str | None, module_globals: Mapping[str, Any]) -> Module:
