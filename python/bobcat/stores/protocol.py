@@ -16,8 +16,14 @@ from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
 from bobcat.errors import StoreError
 from bobcat.journal.records import RunStore, StepRecord
 
-RunStatus = Literal["queued", "running", "suspended", "succeeded", "failed", "cancelled"]
-"""Status of a run. The last three are final; only `succeeded` cannot be resumed."""
+RunStatus = Literal["queued", "running", "suspended", "succeeded", "failed", "cancelled", "dead"]
+"""Status of a run. The last four are final; only `succeeded` cannot be resumed.
+
+`dead` is a queued run that has used up its attempts.
+"""
+
+LIVE: tuple[RunStatus, ...] = ("queued", "running", "suspended")
+"""The statuses that are not final: indexes for workers contain only these runs."""
 
 
 class LeaseLost(Exception):
@@ -53,6 +59,23 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """The entry of a run in the queue of its store. It stays with the run until the run is erased."""
+
+    kind: str
+    """The kind that a worker must support, not empty."""
+    run_at: datetime
+    """The earliest time of the next attempt."""
+    tenant: str = ""
+    priority: int = 0
+    """A higher one goes first, within a tenant."""
+    attempts: int = 0
+    """Number of attempts that failed or whose worker died, and the one in progress. `claim` counts it."""
+    version: str = ""
+    """Version of the app that began the run; empty before the first claim, or where no app has a version."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """One run in a listing."""
 
@@ -76,6 +99,8 @@ class RunSummary:
     """True while a lease on the run is alive, by the store's lease clock; None where the store does not report it."""
     restored: bool = False
     """True when the run is older than the last restore of the store: its actions since its last record are unknown."""
+    queue: QueueEntry | None = None
+    """Its entry in the queue; None for a run that was never queued, or in a store without a queue."""
 
 
 @dataclass(frozen=True, slots=True)
