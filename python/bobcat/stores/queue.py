@@ -1,8 +1,8 @@
 """The queue of a store: which run a worker executes next is decided by the store, in one transaction.
 
-A queueing engine only wakes workers; it can deliver a run twice, late, or to the wrong worker. `QueueStore.claim` is the
-decision. It takes the lease, counts the attempt and sets the status `running` together, so that no two workers execute
-a run, no death of a worker goes uncounted, and no run is between two states.
+A queueing engine only wakes workers; it can deliver a run twice, late, or to the wrong worker. `QueueStore.claim` is
+the decision. It takes the lease, counts the attempt and sets the status `running` together, so that no two workers
+execute a run, no death of a worker goes uncounted, and no run is between two states.
 
 The order of the queue:
 
