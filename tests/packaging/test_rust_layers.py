@@ -35,6 +35,9 @@ LAYERS = (
     ("eval",),
     # What a run has done, by the definitions of a policy.
     ("memory",),
+    # Questions about all requests, of the feature `analysis`.
+    ("analysis::theory",),
+    ("analysis",),
 )
 LEVELS = {module: level for level, modules in enumerate(LAYERS) for module in modules}
 _COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|b?"(?:\\.|[^"\\])*"')
