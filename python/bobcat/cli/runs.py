@@ -1,8 +1,7 @@
-"""`bobcat runs`: the runs in a store: queue, list, show, resume and cancel them."""
+"""`bobcat runs`: the runs in a store. Lists and operations on many runs are in `runs_list` and `runs_bulk`."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,49 +11,24 @@ from bobcat.cli.app_object import load_app
 from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
-from bobcat.cli.output import echo_line, show_rows, write_json
-from bobcat.cli.store import since, store_option, with_store
+from bobcat.cli.output import show_rows, write_json
+from bobcat.cli.runs_bulk import cancel, delete, prune, retry
+from bobcat.cli.runs_list import list_, run_json
+from bobcat.cli.store import store_option, with_jobs
 from bobcat.text.display import safe_json, safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:
     from bobcat.stores.protocol import RunSummary
     from bobcat.workers import Delivery, Job, Jobs
 
-STATUSES = ("queued", "running", "suspended", "succeeded", "failed", "cancelled")
-
 
 @click.group()
 def runs() -> None:
-    """Queue, list, show, resume and cancel runs."""
+    """Queue, list, show, resume, retry, cancel and delete runs."""
 
 
-@runs.command("list")
-@store_option
-@click.option("--status", type=click.Choice(STATUSES), help="Only runs of this status.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 10_000),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of runs.",
-)
-@format_option
-def list_(store_url: str, status: Any, limit: int, output_format: str) -> None:  # Any: one of the choices
-    """List runs, most recently changed first. A turn of a thread is a run; the thread itself is not."""
-
-    async def work(store: Any) -> tuple[list[RunSummary], datetime]:
-        return await _listed(store, status, limit), await store.now()
-
-    found, now = with_store(store_url, work)
-    if output_format == "json":
-        write_json([_summary(run) for run in found])
-        return
-    for run in found:
-        name, detail = safe_text(run.run_id), safe_text(run.detail.get("error") or _waits_for(run))
-        echo_line(f"{name}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {detail}".rstrip())
-    if not found:
-        click.echo("no runs" if status is None else f"no {status} runs", err=True)
+for _command in (list_, retry, cancel, delete, prune):
+    runs.add_command(_command)
 
 
 @runs.command(short_help="Show one run: its state, and its job.")
@@ -75,11 +49,11 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
             job = None
         return await store.run(run_id), job
 
-    run, job = _with_jobs(store_url, work)
+    run, job = with_jobs(store_url, work)
     if run is None:
         raise InputError(f"no run `{run_id}` in this store")
     if output_format == "json":
-        write_json({**_summary(run), "job": None if job is None else job.to_json()})
+        write_json({**run_json(run), "job": None if job is None else job.to_json()})
         return
     rows = [
         ("run", f"{safe_text(run.run_id)}, {safe_name(run.status)}"),
@@ -135,7 +109,7 @@ def queue(
             name, given, run_id=run_id, priority=priority, run_at=run_at, tenant=tenant, version=version
         )
 
-    click.echo(safe_text(_with_jobs(store_url, work, must_exist=False).run_id))
+    click.echo(safe_text(with_jobs(store_url, work, must_exist=False).run_id))
 
 
 @runs.command()
@@ -156,7 +130,7 @@ def resume(run_id: str, app: str | None, store_url: str) -> int:
 
         return await Runner(workers, store).execute(run_id)
 
-    delivery = _with_jobs(store_url, work)
+    delivery = with_jobs(store_url, work)
     if delivery is None:
         click.echo(f"run {safe_text(run_id)} is queued")
         return 0
@@ -166,21 +140,6 @@ def resume(run_id: str, app: str | None, store_url: str) -> int:
     return 0 if delivery.outcome in ("succeeded", "suspended") else FINDINGS
 
 
-@runs.command()
-@click.argument("run_id", metavar="RUN")
-@click.option("--reason", metavar="TEXT", default="cancelled by hand", help="The reason; kept with the run.")
-@store_option
-def cancel(run_id: str, reason: str, store_url: str) -> None:
-    """Cancel a run. If a worker is executing it, the run and its tool stop within a second."""
-
-    async def work(jobs: Jobs, _: Any) -> RunSummary | None:
-        return await jobs.cancel(run_id, reason=reason)
-
-    run = _with_jobs(store_url, work)
-    stopping = run is not None and run.status == "running"
-    click.echo(f"run {safe_text(run_id)} is {'being stopped' if stopping else 'cancelled'}")
-
-
 def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
@@ -188,44 +147,3 @@ def _moment(text: str) -> datetime:
     except (ValueError, OverflowError) as error:
         problem = f"not a time in ISO 8601, such as 2026-01-31T08:00:00+01:00: {error}"
         raise click.BadParameter(problem, param_hint="'--at'") from error
-
-
-def _with_jobs(
-    store_url: str, work: Callable[[Jobs, Any], Awaitable[Any]], *, must_exist: bool = True
-) -> Any:  # Any: what `work` gives
-    from bobcat.workers import Jobs
-
-    async def main(store: Any) -> Any:
-        return await work(Jobs(store), store)
-
-    return with_store(store_url, main, must_exist=must_exist)
-
-
-async def _listed(store: Any, status: str | None, limit: int) -> list[RunSummary]:  # Any: a DurableStore
-    found: list[RunSummary] = []
-    after = None
-    while len(found) < limit and (page := await store.runs(status=status, limit=limit, after=after)):
-        found += [run for run in page if run.detail.get("thread") is not True]
-        after = page[-1]
-    return found[:limit]
-
-
-def _summary(run: RunSummary) -> dict[str, Any]:
-    return {
-        "run_id": run.run_id,
-        "status": run.status,
-        "records": run.records,
-        "created": run.created.isoformat(),
-        "updated": run.updated.isoformat(),
-        "detail": dict(run.detail),
-        "restored": run.restored,
-    }
-
-
-def _waits_for(run: RunSummary) -> str:
-    """Describe the worker that a queued run waits for: one whose app has the run's function."""
-    job = run.detail.get("job")
-    if run.status != "queued" or not isinstance(job, Mapping):
-        return ""
-    version = job.get("version")
-    return f"job {job.get('name')}" + ("" if version is None else f"@{version}")

@@ -16,6 +16,7 @@ from bobcat.text.elapsed import since as since
 if TYPE_CHECKING:
     from bobcat.journal.records import StepRecord
     from bobcat.stores.protocol import DurableStore
+    from bobcat.workers import Jobs
 
 T = TypeVar("T")
 
@@ -50,6 +51,16 @@ def with_store(url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_e
             InputError if error.code in ("unknown", "bad_job", "bad_trigger", "too_large", "damaged") else NotAllowed
         )
         raise failure(f"{error} ({error.code})") from error
+
+
+def with_jobs(url: str, work: Callable[[Jobs, DurableStore], Awaitable[T]], *, must_exist: bool = True) -> T:
+    """Call `work` with the jobs and the store of `url`, as `with_store` does."""
+    from bobcat.workers import Jobs
+
+    async def main(store: DurableStore) -> T:
+        return await work(Jobs(store), store)
+
+    return with_store(url, main, must_exist=must_exist)
 
 
 def records_in_store(url: str, run_id: str, *, may_lack: bool = False) -> list[StepRecord]:
