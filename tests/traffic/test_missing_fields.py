@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bobcat import Policy, Request, evaluate, request_from_json
+from bobcat import Decision, Policy, Request, evaluate, request_from_json
 from bobcat.traffic.reads import Reads
 
 MISSING = (("declared",), ("context", "workspace"), ("args", "secret"), ("context", "extra"))
@@ -48,18 +48,51 @@ def test_every_completion_of_a_record_has_its_decision(rules: list[tuple[Any, st
             {"id": f"r{index}", "match": match, "decision": verdict} for index, (match, verdict) in enumerate(rules)
         ]
     }
-    policy = Policy.compile(source)
+    assert_certain(Policy.compile(source), value)
+
+
+DEFAULTS = st.sampled_from(
+    [{}, {"on_no_match": "allow", "on_missing_shadow": "allow"}, {"on_no_match": "allow", "on_missing_shadow": "deny"},
+     {"on_no_match": "deny", "on_missing_shadow": "deny"}, {"on_no_match": "deny", "on_missing_shadow": "allow"}]
+)  # fmt: skip
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    layers=st.lists(st.tuples(RULES, DEFAULTS), min_size=1, max_size=3),
+    combine=st.sampled_from(["strictest", "first", "last", "strict_overrides_loose"]),
+    value=st.sampled_from([0, 5, "x", "a", None]),
+)
+def test_every_completion_has_the_decision_of_a_policy_of_layers(layers: Any, combine: Any, value: Any) -> None:
+    given_layers = {}
+    for number, (rules, defaults) in enumerate(layers):
+        source = [
+            {"id": f"r{index}", "match": match, "decision": verdict} for index, (match, verdict) in enumerate(rules)
+        ]
+        given_layers[f"l{number}"] = Policy.compile({"defaults": defaults, "rules": source})
+    assert_certain(Policy.layered(given_layers, combine=combine), value)
+
+
+def assert_certain(policy: Policy, value: Any) -> None:
+    """The decision on a record that lacks fields, if there is one, is that of each completion."""
     reads = Reads(policy)
-    decision = reads.decide(Request("t", {"a": value}), MISSING)
+    request = Request("t", {"a": value})
+    decision = reads.decide(request, MISSING)
     if not reads.may_touch(MISSING):
-        decision = evaluate(policy, Request("t", {"a": value}))
-    if decision is None or reads.is_open(decision, MISSING):
+        decision = evaluate(policy, request)
+    if decision is None or reads.is_open(decision, MISSING, lambda: request):
         return
     for each in COMPLETIONS:
         args = {"a": value} if each["secret"] is None else {"a": value, "secret": each["secret"]}
         whole = {"tool": "t", "args": args, "declared": each["declared"]}
         whole["context"] = {"workspace": each["workspace"], "extra": each["extra"]}
-        assert evaluate(policy, request_from_json(whole)) == decision
+        assert plain(evaluate(policy, request_from_json(whole))) == plain(decision)
+
+
+def plain(decision: Decision) -> tuple[Any, ...]:
+    """The decision without the name of the default that made it: two defaults with one verdict are alike."""
+    rules = tuple([name.replace("on_missing_shadow", "on_no_match") for name in decision.matched_rules])
+    return decision.verdict, rules, decision.approvers, decision.approvals_needed, decision.transform_args
 
 
 @pytest.mark.parametrize(

@@ -160,9 +160,13 @@ class Policy(_core.Program):
     ) -> Policy:
         """Combine policies to one, a layer each, in order from the highest: see `bobcat.bundle.layers.layered`.
 
-        Raises `BundleError` with the code `bad_layers`.
+        Raises `BundleError`: `bad_layers`, and `limit_exceeded` for a rule that permits only what `limits` forbid.
         """
         policy: Policy = resolve("bobcat.bundle.layers", "layered")(layers, combine=combine, limits=limits)
+        if limits:
+            found = [each.text for each in resolve("bobcat.lint.exceeded_limits", "exceeded")(layers, limits)]
+            if found:
+                raise BundleError("limit_exceeded", "; ".join(found))
         return policy
 
     def narrow_with(self, policy: Policy) -> Policy:

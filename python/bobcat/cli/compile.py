@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from bobcat.cli.failures import InputError, reason_of
-from bobcat.cli.inputs import Profile, compile_sources, import_rule, open_policy, read_modules, read_private_key
+from bobcat.cli.inputs import (
+    Profile,
+    compile_sources,
+    import_rule,
+    narrowed,
+    open_policy,
+    read_modules,
+    read_narrowing,
+    read_private_key,
+)
 from bobcat.cli.inspect import layers_json
-from bobcat.cli.options import choice_option, format_option, profile_option, python_rule_option
+from bobcat.cli.options import choice_option, format_option, narrow_option, profile_option, python_rule_option
 from bobcat.cli.output import write_json
 from bobcat.errors import BundleError
 from bobcat.text.display import safe_text
@@ -42,6 +51,7 @@ if TYPE_CHECKING:
     choices=("strictest", "first", "last", "strict_overrides_loose"),
     help="What combines the verdicts of layers.",
 )
+@narrow_option
 @click.option("--with-sources", is_flag=True, help="Include the text of the policy in the bundle, for explanations.")
 @click.option("--sign-key", metavar="FILE", type=click.Path(dir_okay=False), help="Sign with the Ed25519 key in FILE.")
 @click.option("--epoch", type=click.IntRange(0), metavar="N", help="The number of this release, for `--min-epoch`.")
@@ -82,6 +92,9 @@ def compile_(
         bundle = compile_sources(sources, profile, [import_rule(spec) for spec in python_rules], modules)
     else:
         bundle = open_policy(sources[0], profile, python_rules)
+    narrowing = read_narrowing(sources[0] if sources else "")
+    if narrowing is not None:
+        bundle = narrowed(bundle, narrowing)
     imported = sorted({name for module in modules for name in module.imported})
     key = read_private_key(sign_key) if sign_key is not None else None
     try:
@@ -91,21 +104,21 @@ def compile_(
     rules = bundle.rule_count
     if output_format == "json":
         shown = {"bundle": output, "id": bundle.id, "profile": bundle.profile, "rules": rules, "imported": imported}
-        write_json({**shown, **({"layers": layers_json(bundle)} if layers else {})})
+        write_json({**shown, **({"layers": layers_json(bundle)} if bundle.layers else {})})
     else:
         click.echo(f"{safe_text(output)}: {rules} rule{'s' * (rules != 1)}, id {bundle.id}")
 
 
 def _layered(layers: tuple[str, ...], limits: tuple[str, ...], combine: Combine, profile: Profile) -> Policy:
     """Compile each layer and combine them."""
-    from bobcat.bundle.layers import layered
+    from bobcat.bundle import Policy as Compiled
 
     policies, bounds = (
         {name: open_policy(path, profile, ()) for name, path in _named(given, option)}
         for given, option in ((layers, "--layer"), (limits, "--limits"))
     )
     try:
-        return layered(policies, combine=combine, limits=bounds)
+        return Compiled.layered(policies, combine=combine, limits=bounds)
     except BundleError as error:
         raise InputError(str(error)) from error
 

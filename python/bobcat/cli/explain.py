@@ -13,6 +13,7 @@ from bobcat.cli.inputs import PolicySource, asking, policy_command
 from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
 from bobcat.cli.store import records_in_store, store_option_of
 from bobcat.language.operators import SIGNS
+from bobcat.model.markers import default_of
 from bobcat.text.display import safe_name, safe_text
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _tree(head: Text, explanation: Explanation, sources: Mapping[str, str], *, s
             Text(f"refused before any rule: {safe_text(decision.matched_rules[0])}", style=VERDICT_COLOURS["deny"])
         )
         return tree
-    deciders = [name for name in decision.matched_rules if name.startswith("<default:") and name != UNCERTAIN_MARKER]
+    deciders = [name for name in decision.matched_rules if default_of(name) and name != UNCERTAIN_MARKER]
     for name in deciders:
         tree.add(Text(f"no rule fired: {safe_text(name)}", style=VERDICT_COLOURS[decision.verdict]))
     return tree

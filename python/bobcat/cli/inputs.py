@@ -18,10 +18,13 @@ from click.core import ParameterSource
 from bobcat.build.rule_module import RuleModule, is_policy, load_rules
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
 from bobcat.cli.options import (
+    NARROWING,
+    BundleChecks,
     Decorated,
     bundle_checks,
     bundle_options,
     format_option,
+    narrow_option,
     policy_argument,
     profile_option,
     python_rule_option,
@@ -93,15 +96,23 @@ def asking() -> Iterator[None]:
         raise InputError(f"a Python rule ended the command: SystemExit: {leaving}") from leaving
 
 
-def open_policy(path: str, profile: Profile, python_rules: tuple[str, ...], *, shown_only: bool = False) -> Policy:
+def open_policy(
+    path: str,
+    profile: Profile,
+    python_rules: tuple[str, ...],
+    *,
+    shown_only: bool = False,
+    checks: BundleChecks | None = None,
+) -> Policy:
     """Load a bundle file, or compile a policy source; warnings go to stderr.
 
-    A bundle must satisfy the conditions of `bundle_options`, and have `profile`. `shown_only`: the command evaluates
-    nothing, so it accepts a bundle of any profile unless one is requested. Conditions on a source are an error.
+    A bundle must satisfy `checks`, by default the conditions of `bundle_options`, and have `profile`. `shown_only`: the
+    command evaluates nothing, so it accepts a bundle of any profile unless one is requested. Conditions on a source are
+    an error.
     """
     from bobcat.bundle import is_bundle, load_bundle
 
-    checks = bundle_checks()
+    checks = bundle_checks() if checks is None else checks
     condition = checks.given()
     if path.endswith(MODULE):
         if condition is not None:
@@ -119,6 +130,7 @@ def open_policy(path: str, profile: Profile, python_rules: tuple[str, ...], *, s
             profile=None if shown_only and not _asked_for_profile() else profile,
             expected_id=checks.expected_id,
             min_epoch=checks.min_epoch,
+            layer_keys=checks.layer_keys,
         )
     return _compile(policy_text(data, name), name, profile, rules, path)
 
@@ -131,8 +143,34 @@ class PolicySource(NamedTuple):
     python_rules: tuple[str, ...]
 
     def open(self, *, shown_only: bool = False) -> Policy:
-        """Open the policy; see `open_policy`."""
-        return open_policy(*self, shown_only=shown_only)
+        """Open the policy; see `open_policy`. `--narrow-with` narrows it."""
+        narrowing = read_narrowing(self.path)
+        policy = open_policy(*self, shown_only=shown_only)
+        return policy if narrowing is None else narrowed(policy, narrowing)
+
+
+def narrowed(policy: Policy, narrowing: Policy) -> Policy:
+    """Return `policy` narrowed. Policies that cannot be layers of one are an `InputError`."""
+    from bobcat.errors import BundleError
+
+    try:
+        return policy.narrow_with(narrowing)
+    except BundleError as error:
+        raise InputError(f"`--narrow-with`: {error}") from error
+
+
+def read_narrowing(policy: str) -> Policy | None:
+    """Open the policy that `--narrow-with` names; None without the option. `policy` is the path of the other one.
+
+    The conditions on bundles concern the other policy: what can only narrow it needs no signature.
+    """
+    context = click.get_current_context(silent=True)
+    path = context.meta.get(NARROWING) if context is not None else None
+    if path is None:
+        return None
+    if path == STDIN and policy == STDIN:
+        raise click.UsageError("POLICY and `--narrow-with` cannot both be `-`")
+    return open_policy(path, "strict", (), checks=BundleChecks())
 
 
 def policy_command(name: str, *own: Callable[[Decorated], Decorated]) -> Callable[[Decorated], click.Command]:
@@ -144,7 +182,7 @@ def policy_command(name: str, *own: Callable[[Decorated], Decorated]) -> Callabl
             return function(PolicySource(policy, profile, python_rules), **given)
 
         decorated: Decorated = command
-        shared = (format_option, bundle_options, python_rule_option, profile_option)
+        shared = (format_option, bundle_options, narrow_option, python_rule_option, profile_option)
         options: tuple[Callable[[Decorated], Decorated], ...] = (*shared, *reversed(own), policy_argument)
         for option in options:
             decorated = option(decorated)

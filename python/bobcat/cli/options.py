@@ -141,6 +141,7 @@ class BundleChecks:
     """Conditions on a bundle that a command loads; None disables one."""
 
     trusted_keys: tuple[str, ...] | None = None
+    layer_keys: Mapping[str, tuple[str, ...]] | None = None
     expected_id: str | None = None
     min_epoch: int | None = None
 
@@ -148,6 +149,7 @@ class BundleChecks:
         """Return the name of the first given option."""
         for name, value in (
             ("--trusted-key", self.trusted_keys),
+            ("--layer-key", self.layer_keys),
             ("--expected-id", self.expected_id),
             ("--min-epoch", self.min_epoch),
         ):
@@ -171,6 +173,57 @@ def _keep_check(context: click.Context, parameter: click.Parameter, value: Any) 
         context.meta.setdefault(_CHECKS, {})[parameter.name] = value
 
 
+def read_layer_keys(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Read the values of `--layer-key`: the keys of each layer. Raises `UsageError`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for item in given:
+        layer, equals, key = item.partition("=")
+        if not (layer and equals and key):
+            raise click.UsageError(f"`--layer-key {item}`: write it as LAYER=KEY")
+        found[layer] = (*found.get(layer, ()), key)
+    return found
+
+
+def _keep_layer_keys(
+    context: click.Context, _: click.Parameter, given: tuple[str, ...]
+) -> Mapping[str, tuple[str, ...]]:
+    found = read_layer_keys(given)
+    if found:
+        context.meta.setdefault(_CHECKS, {})["layer_keys"] = found
+    return found
+
+
+_layer_key = partial(
+    click.option,
+    "--layer-key",
+    "layer_keys",
+    multiple=True,
+    metavar="LAYER=KEY",
+    callback=_keep_layer_keys,
+    help="A public Ed25519 key that must have signed the bundle of this layer; repeatable, several are alternatives.",
+)
+layer_key_option = _layer_key()
+
+
+NARROWING = "bobcat.narrow_with"
+"""Key under which the context of a command keeps what `--narrow-with` says."""
+
+
+def _keep_narrowing(context: click.Context, _: click.Parameter, given: str | None) -> None:
+    if given is not None:
+        context.meta[NARROWING] = given
+
+
+narrow_option = click.option(
+    "--narrow-with",
+    metavar="FILE",
+    type=click.Path(),
+    expose_value=False,
+    callback=_keep_narrowing,
+    help="A policy that can only make the decisions of POLICY stricter, as its last layer.",
+)
+
+
 def memory_options(command: Decorated) -> Decorated:
     """Add what rules that remember need of a guard: `--task`, `--session` and `--tenant`."""
     for decorate in (
@@ -192,6 +245,7 @@ def check_memory(store: str | None, given: Mapping[str, str | None]) -> None:
 def bundle_options(command: Decorated) -> Decorated:
     """Add conditions on a bundle; `inputs` reads them from the context."""
     condition = partial(click.option, expose_value=False, callback=_keep_check)
+    command = _layer_key(expose_value=False)(command)
     for decorate in (
         condition(
             "--min-epoch",

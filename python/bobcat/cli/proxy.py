@@ -15,6 +15,7 @@ from bobcat.cli.options import (
     check_memory,
     choice_option,
     memory_options,
+    narrow_option,
     profile_option,
     python_rule_option,
 )
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 @click.option("--insecure", is_flag=True, help="Listen without tokens: every client that can connect may call tools.")
 @profile_option
 @python_rule_option
+@narrow_option
 @bundle_options
 def proxy(
     *,

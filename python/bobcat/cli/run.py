@@ -8,14 +8,15 @@ import json
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bobcat.cli.failures import FINDINGS, InputError, report_failure
-from bobcat.cli.inputs import decode, read_bytes
+from bobcat.cli.inputs import decode, read_bytes, read_narrowing
+from bobcat.cli.options import narrow_option
 from bobcat.logs.python_output import safe_python_output
 from bobcat.runtime.extra import checked_facts
 from bobcat.text.display import safe_text
@@ -29,35 +30,44 @@ from bobcat.text.display import safe_text
     metavar="NAME=VALUE",
     help="A value for `main(extra)`; VALUE is JSON or text. `@FILE` reads a JSON object.",
 )
+@narrow_option
 @click.argument("script", type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(script: str, args: tuple[str, ...], *, extra: tuple[str, ...]) -> int:
     """Import SCRIPT and await its `main()`, which calls `run_agent(...)`. ARGS become its `sys.argv`.
 
     The directory of SCRIPT is importable. A `main` with a parameter `extra` gets the values of `--extra`, to pass on
-    to `run_agent(extra=...)`. Exits with 1 if the script fails.
+    to `run_agent(extra=...)`, and one with a parameter `narrow_with` the policy of `--narrow-with`. Exits with 1 if the
+    script fails.
     """
     facts = read_facts(extra)
+    narrowing = read_narrowing("")
+    given = {"extra": facts, "narrow_with": narrowing}
     read_bytes(script)  # unreadable files are reported as in other commands
     path = Path(script).resolve()
     sys.path.insert(0, str(path.parent))
     sys.argv = [script, *args]
     with safe_python_output():
-        return _run_main(path, facts, takes_facts=bool(extra))
+        return _run_main(path, given)
 
 
-def _run_main(path: Path, facts: dict[str, Any], *, takes_facts: bool) -> int:  # Any: JSON
-    """Run the script. Returns the exit code."""
+def _run_main(path: Path, options: Mapping[str, Any]) -> int:  # Any: JSON, or a policy
+    """Run the script, whose `main` gets the options that it has parameters for. Returns the exit code.
+
+    An option with a value that it has no parameter for would have no effect, and is an error.
+    """
     try:
         main = runpy.run_path(str(path)).get("main")
         if not inspect.iscoroutinefunction(main):
             click.echo("error: script must define an async `main()` coroutine that calls run_agent(...)", err=True)
             return FINDINGS
-        takes = "extra" in inspect.signature(main).parameters
-        if takes_facts and not takes:
-            click.echo("error: `--extra` needs a parameter: `async def main(extra)`", err=True)
-            return FINDINGS
-        given = {"extra": facts} if takes else {}
+        parameters = inspect.signature(main).parameters
+        for name, value in options.items():
+            if value not in (None, {}) and name not in parameters:
+                option = name.replace("_", "-")
+                click.echo(f"error: `--{option}` needs a parameter: `async def main({name})`", err=True)
+                return FINDINGS
+        given = {name: value for name, value in options.items() if name in parameters}
         try:
             inspect.signature(main).bind(**given)
         except TypeError as error:

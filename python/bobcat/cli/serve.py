@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from bobcat.cli.bundle import ca_option, place_of, tokens_of, trust_option
 from bobcat.cli.failures import InputError
-from bobcat.cli.options import FiniteRange
+from bobcat.cli.options import FiniteRange, layer_key_option
 from bobcat.text.display import safe_text
 
 
@@ -18,6 +20,7 @@ from bobcat.text.display import safe_text
 @click.option("--token-file", metavar="FILE", help="The bearer tokens that are accepted, one a line.")
 @click.option("--insecure", is_flag=True, help="Serve a port without tokens: every client that can connect may ask.")
 @trust_option(required=False)
+@layer_key_option
 @click.option(
     "--keep",
     metavar="FILE",
@@ -42,7 +45,8 @@ from bobcat.text.display import safe_text
 def serve(
     bundle: str, *, candidate: str | None,
     host: str, port: int, uds: str | None, token_file: str | None, insecure: bool,
-    trust: tuple[str, ...], keep: str | None, max_age: float | None, ca: str | None,
+    trust: tuple[str, ...], layer_keys: Mapping[str, tuple[str, ...]],
+    keep: str | None, max_age: float | None, ca: str | None,
     rate: float, max_bytes: int, max_items: int, reload_seconds: float | None,
 ) -> None:  # fmt: skip
     """Decide over HTTP with BUNDLE, by OpenID AuthZEN 1.0 and Bobcat's JSON, until Ctrl-C or SIGTERM.
@@ -66,7 +70,9 @@ def serve(
     if place.remote and not trust:
         raise click.UsageError("a URL needs `--trust`, the public keys of its publishers")
     every = reload_seconds if reload_seconds is not None else 30.0 if place.remote else 1.0
-    source = ReloadingPolicy(place, trust=trust or None, every=every, keep=keep, max_age=max_age)
+    source = ReloadingPolicy(
+        place, trust=trust or None, every=every, keep=keep, max_age=max_age, layer_keys=layer_keys or None
+    )
     monitored = None
     if candidate is not None:
         from bobcat.bundle import Policy

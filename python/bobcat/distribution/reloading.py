@@ -47,7 +47,8 @@ class ReloadingPolicy:
     only, accepts unsigned ones. The source is checked every `every` seconds in a thread (0: only by `refresh`). `keep`
     is the path of the last good bundle: a process that starts while the source is away begins with it, and no process
     accepts an older release. `min_epoch` is the lowest epoch for a process that keeps none. The status is `stale`
-    `max_age` seconds after the source last confirmed the policy. `host_rules` and `profile` are those of `Policy.load`.
+    `max_age` seconds after the source last confirmed the policy. `host_rules`, `profile` and `layer_keys` are those of
+    `Policy.load`.
     `sinks` get `policy.reloaded` and `policy.reload_refused`, in the thread that checks.
 
     A damaged, unsigned, expired or older bundle, and a source that is away, change nothing but `status()`. Raises
@@ -66,6 +67,7 @@ class ReloadingPolicy:
         max_age: float | None = None,
         host_rules: Iterable[HostFunction] | Mapping[str, HostFunction] = (),
         profile: Profile | None = "strict",
+        layer_keys: Mapping[str, Keys] | None = None,
         sinks: Sequence[AnySink] = (),
     ) -> None:
         self._source = source_of(source)
@@ -80,6 +82,7 @@ class ReloadingPolicy:
         self._min_epoch = checked_epoch(min_epoch, "min_epoch")
         self._max_age = max_age
         self._profile = profile
+        self._layer_keys = None if layer_keys is None else {name: tuple(keys) for name, keys in layer_keys.items()}
         self._host_rules = host_rules if isinstance(host_rules, Mapping) else tuple(host_rules)
         self._lock = threading.Lock()
         """Held for a check, never for a decision."""
@@ -227,7 +230,7 @@ class ReloadingPolicy:
         self._policy = policy
 
     def _loaded_policy(self, data: bytes) -> Policy:
-        return Policy.load(data, self._host_rules, profile=self._profile)
+        return Policy.load(data, self._host_rules, profile=self._profile, layer_keys=self._layer_keys)
 
     def _report(self, problem: Problem | None) -> None:
         if problem is not None and problem != self._problem:

@@ -26,7 +26,7 @@ import msgspec
 from bobcat.aio.cancel import CancelSignal
 from bobcat.approvals import ApprovalHandler, auto_deny, durable_approvals
 from bobcat.bundle import Policy
-from bobcat.bundle.current import PolicyHolder, current_policy
+from bobcat.bundle.current import PolicyHolder, current_policy, narrowed_policy
 from bobcat.decision_log import DecisionLog, open_log, redaction_key
 from bobcat.decision_log.redaction import parse_path
 from bobcat.executors import Executor
@@ -89,12 +89,15 @@ class Guard:
     whose obligation before the effect has no handler, or fails, is `denied`, with the code `obligation_unknown` or
     `obligation_failed`.
 
+    `narrow_with` is a policy that can only make the decisions of `policy` stricter, as its last layer (`run`), and
+    those of the candidate (`docs/reference/layers.md`).
+
     Every method that is async has a twin with `_sync` for synchronous callers, which is safe in any thread but that of
     the event loop which uses the guard. `with` and `async with` close the guard; a store that was given as an object
     stays open.
 
-    Raises `TypeError` and `ValueError` for invalid arguments, `DecisionLogError` and `StoreError` for a log or a store
-    that cannot be opened.
+    Raises `TypeError` and `ValueError` for invalid arguments, `BundleError` for policies that cannot be layers of one,
+    `DecisionLogError` and `StoreError` for a log or a store that cannot be opened.
     """
 
     def __init__(
@@ -122,6 +125,7 @@ class Guard:
         tenant: str | None = None,
         candidate: Policy | None = None,
         obligations: Handlers | None = None,
+        narrow_with: Policy | None = None,
     ) -> None:
         if isinstance(redact, str):
             raise TypeError(f"redact must be a sequence of paths, got the string {redact!r}; write [{redact!r}]")
@@ -129,6 +133,7 @@ class Guard:
             sinks=sinks, principal=principal, environment=environment, store=None, executor=executor, cancel=cancel
         )
         check_actors(_Anything(), on_approval=on_approval, budget=budget)
+        policy = narrowed_policy(policy, narrow_with)
         self._tools = tool_set(tools)
         self._caps = Caps(budget)
         self._own_store = isinstance(store, str)
@@ -151,7 +156,7 @@ class Guard:
             lease_seconds=lease_seconds,
             user_task=task,
             task_is_users=False,
-            candidate=None if candidate is None else Candidate(candidate),
+            candidate=None if candidate is None else Candidate(candidate, narrow_with=narrow_with),
             obligations=checked_handlers(obligations),
         )
         checked(self._options, DEFAULTS)

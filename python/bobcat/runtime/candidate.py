@@ -34,9 +34,21 @@ _ERRORS = ("<rule_error:", "<default:evaluation_error>")
 class Candidate:
     """A policy that decides beside another one. Raises `TypeError` and `ValueError` for one that cannot."""
 
-    def __init__(self, policy: Policy, task: str | None = None, *, beside: Policy | None = None) -> None:
-        """`beside` is the policy whose monitored rules are in force in `policy`: the two share the state of a run."""
+    def __init__(
+        self,
+        policy: Policy,
+        task: str | None = None,
+        *,
+        beside: Policy | None = None,
+        narrow_with: Policy | None = None,
+    ) -> None:
+        """`beside` is the policy whose monitored rules are in force in `policy`: the two share the state of a run.
+
+        `narrow_with` narrows the candidate as it does the enforced policy.
+        """
         if beside is None:
+            check_candidate(policy)
+            policy = policy if narrow_with is None else policy.narrow_with(narrow_with)
             check_candidate(policy)
         self.policy = policy
         self._shares_state = beside is not None and policy.remembers

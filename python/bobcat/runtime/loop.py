@@ -17,7 +17,7 @@ import msgspec
 from bobcat.aio.cancel import CancelSignal
 from bobcat.approvals import ApprovalHandler, scope
 from bobcat.bundle import Policy
-from bobcat.bundle.current import PolicyHolder, current_policy
+from bobcat.bundle.current import PolicyHolder, current_policy, narrowed_policy
 from bobcat.compression.protocol import Compressor
 from bobcat.executors import Executor
 from bobcat.journal.index import EMPTY_JOURNAL
@@ -86,6 +86,7 @@ async def run_agent(
     tenant: str | None = None,
     candidate: Policy | None = None,
     obligations: Handlers | None = None,
+    narrow_with: Policy | None = None,
 ) -> RunResult:
     """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
 
@@ -125,9 +126,12 @@ async def run_agent(
     `obligations` are the handlers of the obligations of rules, by name (`docs/reference/obligations.md`). A call whose
     obligation before the effect has no handler, or fails, is refused.
 
-    Raises `ValueError` for a store without a run id, for a tool whose effect needs more than the store offers, for a
-    negative budget and for an agent whose calls the ledger cannot price, `TypeError` for arguments of the wrong type.
-    Every other failure is in `RunResult.error`.
+    `narrow_with` is a policy that can only make the decisions of `policy` stricter, as its last layer (`run`), and
+    those of the candidate (`docs/reference/layers.md`). The journal does not hold it: a resumed run needs it again.
+
+    Raises `BundleError` for policies that cannot be layers of one, `ValueError` for a store without a run id, for a
+    tool whose effect needs more than the store offers, for a negative budget and for an agent whose calls the ledger
+    cannot price, `TypeError` for arguments of the wrong type. Every other failure is in `RunResult.error`.
     """
     journal = durable_of(durable, store, run_id, owner, lease_seconds, allow_changed)
     check_actors(agent, on_approval=on_approval, budget=budget, on_delta=on_delta)
@@ -144,11 +148,12 @@ async def run_agent(
         tenant=tenant,
     )
     options = Options(
-        tools=tools, policy=current_policy(policy), sinks=sinks, on_approval=on_approval, budget=budget,
-        principal=principal, environment=environment, workspace=workspace, correlation_id=correlation_id,
-        executor=executor, cancel=cancel, clock=clock, extra=extra, ledger=ledger, on_delta=on_delta,
-        compressor=compressor, user_task=user_task, session=session, tenant=tenant,
-        candidate=None if candidate is None else Candidate(candidate), obligations=checked_handlers(obligations),
+        tools=tools, policy=current_policy(narrowed_policy(policy, narrow_with)), sinks=sinks,
+        on_approval=on_approval, budget=budget, principal=principal, environment=environment, workspace=workspace,
+        correlation_id=correlation_id, executor=executor, cancel=cancel, clock=clock, extra=extra,
+        ledger=ledger, on_delta=on_delta, compressor=compressor, user_task=user_task, session=session, tenant=tenant,
+        candidate=None if candidate is None else Candidate(candidate, narrow_with=narrow_with),
+        obligations=checked_handlers(obligations),
         **journal,
     )  # fmt: skip
     return await run_with(DEFAULTS, agent, task, options)

@@ -11,10 +11,11 @@ from bobcat.bundle import Policy
 from bobcat.errors import AuditError, RequestError
 from bobcat.model.decision import ActionRequest, Decision
 from bobcat.model.frozen import deep_freeze
+from bobcat.model.markers import NO_MATCH, NO_SHADOW, default_of
 from bobcat.model.request_json import request_from_json
 from bobcat.runtime.decide_again import decide_again
 from bobcat.runtime.evaluate import evaluate_or_deny, with_known_verdict
-from bobcat.traffic.reads import NO_MATCH, NO_SHADOW, Reads
+from bobcat.traffic.reads import Reads
 from bobcat.traffic.recorded import DECLARED, Path, Recorded, redacted_paths
 
 _WITHOUT_SHADOW = b',"declared":{"reversible":false,"has_shadow":false}'
@@ -55,9 +56,11 @@ class Decider:
 
         A recorded default shows the part of the declaration that it depends on.
         """
-        if not record.missing or isinstance(answer, str) or not self._reads.is_open(answer, record.missing):
+        if not record.missing or isinstance(answer, str):
             return answer
-        shown = record.rules[-1] if record.rules and DECLARED in record.missing else ""
+        if not self._reads.is_open(answer, record.missing, lambda: _request(record)):
+            return answer
+        shown = default_of(record.rules[-1]) if record.rules and DECLARED in record.missing else ""
         if shown == NO_SHADOW:
             return self._evaluated(record._replace(fields=_WITHOUT_SHADOW + record.fields))
         if shown == NO_MATCH:

@@ -143,4 +143,5 @@ class _Run:
             if known is None:
                 return "missing_field"
             decision = known
-        return "no_declaration" if reads.is_open(decision, missing) else decision
+        is_open = reads.is_open(decision, missing, lambda: request, state)
+        return "no_declaration" if is_open else decision

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+from msgspec import UnsetType
 
 from bobcat import _core
 from bobcat.bundle import Policy
 from bobcat.ir.code import Attribute
-from bobcat.ir.schema import AnyRule, FunctionRule, IrRule
+from bobcat.ir.schema import AnyRule, Defaults, FunctionRule, IrRule
 from bobcat.ir.visit import code_nodes, leaves, refs
-from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.markers import NO_MATCH, NO_SHADOW, default_of
 from bobcat.traffic.recorded import Path
 
 _SHADOW: tuple[Path, ...] = (("declared", "has_shadow"), ("declared", "reversible"))
 """The fields that choose between the two defaults of a policy."""
-NO_MATCH, NO_SHADOW = "<default:on_no_match>", "<default:on_missing_shadow>"
-DEFAULTS = (NO_MATCH, NO_SHADOW)
-"""The last of the rules of a decision by default."""
 Known = bool | None
 """The outcome of a clause: None if a missing field may change it."""
 
@@ -29,8 +29,9 @@ class Reads:
         self._policy = policy
         self._rules = [_leaf_paths(rule) for rule in policy.ir.rules]
         self._names = [_attributes(rule) for rule in policy.ir.rules]
-        defaults = policy.ir.defaults
-        self._two_defaults = defaults.on_no_match != defaults.on_missing_shadow
+        self._parts = _parts(policy)
+        self._two_defaults = any(part.two_defaults for part in self._parts)
+        self._needs_all = policy.combine == "strictest"
         self._touched: dict[tuple[Path, ...], bool] = {}
 
     def may_touch(self, missing: tuple[Path, ...]) -> bool:
@@ -58,8 +59,8 @@ class Reads:
         if decision.transform_args is not None:  # the arguments are evaluated again, and the trace does not show it
             return None
         for index, outcome, _, tree, _ in traces:
-            if outcome == "not_reached":
-                break
+            if outcome == "not_reached":  # in a policy of layers, rules of the next layer may follow
+                continue
             names = self._names[index]
             if tree is None:
                 if names is None or _named(names, missing):
@@ -68,10 +69,58 @@ class Reads:
                 return None
         return decision
 
-    def is_open(self, decision: Decision, missing: tuple[Path, ...]) -> bool:
-        """Return true for a decision by default that a missing declaration could change."""
+    def is_open(
+        self,
+        decision: Decision,
+        missing: tuple[Path, ...],
+        request: Callable[[], ActionRequest | None],
+        state: _core.RunState | None = None,
+    ) -> bool:
+        """Return true for a decision that the default of a missing declaration could change.
+
+        In a policy of layers, the default of a layer without a firing rule takes part in the decision of another one.
+        """
+        if not self._two_defaults or not _overlaps(_SHADOW, missing):
+            return False
         rules = decision.matched_rules
-        return bool(self._two_defaults and rules and rules[-1] in DEFAULTS and _overlaps(_SHADOW, missing))
+        by_default = bool(rules) and default_of(rules[-1]) in (NO_MATCH, NO_SHADOW)
+        if self._policy.combine is None:
+            return by_default
+        if decision.verdict is Verdict.DENY and not by_default:  # a default cannot loosen it
+            return False
+        found = request()
+        return found is None or self._defaults_take_part(found, state)
+
+    def _defaults_take_part(self, request: ActionRequest, state: _core.RunState | None) -> bool:
+        _, traces = _core.explain(self._policy, request, None, state)
+        fired = {index for index, outcome, *_ in traces if outcome == "true"}
+        abstaining = [part for part in self._parts if fired.isdisjoint(part.rules)]
+        if not self._needs_all and any(not part.limits for part in self._parts if part not in abstaining):
+            return False
+        return any(part.two_defaults for part in abstaining)
+
+
+class _Part(NamedTuple):
+    """A layer, or the whole policy: the indexes of its rules, and whether it has two defaults that differ."""
+
+    rules: range
+    two_defaults: bool
+    limits: bool
+
+
+def _parts(policy: Policy) -> list[_Part]:
+    layers, start = policy.ir.layers, 0
+    if isinstance(layers, UnsetType):
+        return [_Part(range(len(policy.ir.rules)), _differ(policy.ir.defaults), limits=False)]
+    found = []
+    for layer in layers.items:
+        found.append(_Part(range(start, start + layer.rules), _differ(layer.defaults), layer.limits))
+        start += layer.rules
+    return found
+
+
+def _differ(defaults: Defaults) -> bool:
+    return defaults.on_no_match != defaults.on_missing_shadow
 
 
 def _leaf_paths(rule: AnyRule) -> list[tuple[Path, ...]]:

@@ -9,6 +9,7 @@ from bobcat import _core
 from bobcat.bundle import Policy
 from bobcat.ir.schema import IrPolicy, IrRule
 from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.markers import default_of
 from bobcat.testing.mutation.mutants import compiled, name_of
 from bobcat.testing.suites.compare import named_rule
 from bobcat.testing.suites.model import Case
@@ -53,7 +54,7 @@ class PolicyCases:
         for request, step in zip(seen, decided, strict=False):
             name = named_rule(step.decision)
             changed |= step.decision.transform_args is not None
-            reached = None if changed or name.startswith("<default:") else self._names.get(name)
+            reached = None if changed or default_of(name) else self._names.get(name)
             self.observed.append(Observed(index, request, reached))
         return self.policy.remembers or (self._transforms and changed) or len(seen) != len(decided)
 

@@ -21,6 +21,7 @@ from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, IrRule, Leaf
 from bobcat.ir.spelling import run_path
 from bobcat.ir.visit import leaves, statements
 from bobcat.model.decision import ActionRequest
+from bobcat.model.markers import default_of
 from bobcat.testing.suites.compare import deciding_rule
 
 OUTCOMES = ("true", "false", "absent", "error")
@@ -129,7 +130,7 @@ class _Seen:
         decision, traces = _core.explain(self._policy, request, *given)
         self._decisions += 1
         last = deciding_rule(decision)
-        if last.startswith("<default:"):
+        if default_of(last):
             self._defaults[last] += 1
         for index, outcome, _, tree, done in traces:
             self._rules[index][outcome] += 1
