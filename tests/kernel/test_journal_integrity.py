@@ -235,7 +235,7 @@ def test_a_forged_record_without_a_hash_must_at_least_make_sense() -> None:
 
 def other_tool(**options: Any) -> ToolSet:
     @tool(**{"effect": "idempotent", **options})
-    async def act(n: int, m: int = 0) -> str:
+    async def act(n: int, m: int) -> str:
         RAN.append(n)
         return "other"
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -67,7 +67,7 @@ class DurableApprovals:
             asked = question(req, now, self._end(req, now))
         except EncodingError as error:
             return _refuse(f"the question cannot be recorded: {error}")
-        approval = await self._ask(await self._asked_before(asked, req.asked), now, req)
+        approval = await self._ask(await self._asked_before(asked, req), now, req)
         if self._notify is not None and approval.status == "pending" and not approval.notified:
             await self._notify_once(approval, self._notify)
         return _answer(approval, req)
@@ -77,19 +77,43 @@ class DurableApprovals:
         seconds = self._seconds if limit is None else limit
         return None if math.isinf(seconds) else now + timedelta(seconds=seconds)
 
-    async def _asked_before(self, asked: Approval, journaled: Mapping[str, str]) -> Approval:
+    async def _asked_before(self, asked: Approval, req: ApprovalRequest) -> Approval:
         """The question in the form of an older release, when that asked the same and its answer still counts.
 
-        INVARIANT: never for a question that the run's journal has with a fingerprint.
+        INVARIANT: the form without a fingerprint never for a question that the run's journal has with one.
         """
-        if asked.id in journaled or await self._store.get(KIND, asked.id) is not None:
+        if asked.id in req.asked or await self._store.get(KIND, asked.id) is not None:
             return asked
+        fewer = await self._with_fewer_defaults(asked, req)
+        if fewer is not None:
+            return fewer
         first = first_form(asked)
         entry = await self._store.get(KIND, first.id)
         if entry is None:
             return asked
         known = approval_at(entry)
         return first if same_question(known, asked) and known.status != "withdrawn" else asked
+
+    async def _with_fewer_defaults(self, asked: Approval, req: ApprovalRequest) -> Approval | None:
+        """The question as asked before an app's deploy gave the tool more optional parameters; None without one.
+
+        A grant of it stays valid: the call is the same, and has only further defaults.
+
+        INVARIANT: only a question that the run's journal has with its fingerprint, and that differs in nothing else.
+        """
+        entry = await self._store.get(STEP_KIND, step_key(asked.run_id, asked.step)) if req.filled else None
+        if entry is None or entry.body["approval"] not in req.asked:
+            return None
+        known_entry = await self._store.get(KIND, entry.body["approval"])
+        if known_entry is None:
+            return None
+        known = approval_at(known_entry)
+        added = asked.args.keys() - known.args.keys()
+        if known.status == "withdrawn" or not added or not added <= req.filled:
+            return None
+        args = {name: value for name, value in asked.args.items() if name not in added}
+        fewer = question(replace(req, request=replace(req.request, args=args)), asked.created, asked.expires)
+        return fewer if fewer.id == known.id else None
 
     async def _ask(self, asked: Approval, now: datetime, req: ApprovalRequest) -> Approval:
         """Return the present approval: recorded if it is new, and consumed if this completes it."""

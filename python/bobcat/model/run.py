@@ -269,6 +269,7 @@ class ApprovalRequest:
     `definition` is the tool's (`ToolDef.definition`): a grant is valid for that definition only. `asked` has the
     fingerprints of the questions that suspended the run, by their ids, as its journal keeps them. `notes` are lines for
     people, under a policy with rules that remember: where the arguments came from, and what the run has done before.
+    `filled` names the arguments that the call leaves out and the tool's defaults supply, in a run with such questions.
     """
 
     request: ActionRequest
@@ -282,6 +283,7 @@ class ApprovalRequest:
     definition: str = ""
     asked: Mapping[str, str] = field(default_factory=FrozenDict)
     notes: tuple[str, ...] = ()
+    filled: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,17 @@
 """Check that a resumed run has the task, tools, agent and principal that its journal was begun with.
 
 A run that resumes with another one of these is a different run. It is refused, unless the caller allows the change by
-name.
+name. Of the tools only those count that the run has called, and a compatible change of them does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from hashlib import sha256
 from typing import Any
 
 from bobcat.journal.index import JournalIndex
 from bobcat.model.decision import Principal
-from bobcat.model.run import ToolDef
-from bobcat.text.json_text import json_text
-from bobcat.tools.schema import tooldef_to_json_schema
+from bobcat.runtime.tool_shape import bound_tool, digest_of, is_compatible
 from bobcat.tools.toolset import ToolSet
 
 BOUND = ("task", "tools", "agent", "principal", "extra")
@@ -23,8 +20,8 @@ USER_TASK = "user_task"
 """The user's own words, compared as part of `task`."""
 PROVIDER = "provider"
 """Placeholder for a digest when a provider supplies the facts of each step."""
-_DIGEST = "__bobcat_digest__"
-_DIGITS = 32
+SHAPES = "shapes"
+"""The shapes of the tools, by which a compatible change is recognised. Older journals have none."""
 
 Binding = Mapping[str, Any]  # Any: JSON
 
@@ -40,16 +37,18 @@ def binding_of(
     """The binding of a run, as its journal keeps it. `extra` are the facts of the run, or their provider; `user_task`
     are the user's own words where the task has more than those.
     """
+    bound_tools = {name: bound_tool(tool) for name, tool in sorted(tools.tools.items())}
     bound = {
-        "task": _digest(task),
-        "tools": {name: _tool_digest(tool) for name, tool in sorted(tools.tools.items())},
+        "task": digest_of(task),
+        "tools": {name: tool.digest for name, tool in bound_tools.items()},
+        SHAPES: {name: tool.shape for name, tool in bound_tools.items() if tool.shape is not None},
         "agent": agent_identity(agent),
         "principal": f"{principal.kind}:{principal.id}",
     }
     if extra:
-        bound["extra"] = _digest(extra) if isinstance(extra, Mapping) else PROVIDER
+        bound["extra"] = digest_of(extra) if isinstance(extra, Mapping) else PROVIDER
     if user_task is not None:
-        bound[USER_TASK] = _digest(user_task)
+        bound[USER_TASK] = digest_of(user_task)
     return bound
 
 
@@ -75,7 +74,7 @@ def mismatch(journal: JournalIndex, current: Binding, allowed: Collection[str]) 
         return None
     known = journal.binding
     if known is None:  # a journal from lynx-agent or from before bindings: only the task is known
-        known = {} if journal.task is None else {"task": _digest(journal.task)}
+        known = {} if journal.task is None else {"task": digest_of(journal.task)}
     if "task" not in allowed and USER_TASK in known and known[USER_TASK] != current.get(USER_TASK):
         return _refusal("task", "another task of the user")
     for name in BOUND:
@@ -83,8 +82,32 @@ def mismatch(journal: JournalIndex, current: Binding, allowed: Collection[str]) 
             continue
         if name not in known and name != "extra":  # a journal without facts was begun without them
             continue
+        if name == "tools":
+            changed = _changed_tools(journal, known, current)
+            if not changed:
+                continue
+            return _refusal(name, f"other tools: {', '.join(f'`{tool}`' for tool in changed)}")
         return _refusal(name, _difference(name, known.get(name), current.get(name)))
     return None
+
+
+def _changed_tools(journal: JournalIndex, known: Binding, current: Binding) -> list[str]:
+    """The tools that the run has called, and that are gone or mean something else now.
+
+    The others it has yet to call, and sees as they are now.
+    """
+    before, now = known["tools"], current["tools"]
+    if not isinstance(before, Mapping):
+        return sorted(now)
+    called = {
+        call["tool"] for body in journal.replies.values() for call in body.get("calls", (body,)) if "tool" in call
+    }
+    shapes, shapes_now = known.get(SHAPES, {}), current.get(SHAPES, {})
+    return [
+        name
+        for name in sorted(called & before.keys())
+        if before[name] != now.get(name) and not (name in now and is_compatible(shapes.get(name), shapes_now.get(name)))
+    ]
 
 
 def _refusal(name: str, difference: str) -> str:
@@ -96,32 +119,4 @@ def _difference(name: str, known: object, current: object) -> str:
         return "another task"
     if name == "extra":
         return "other facts (extra)"
-    if name == "tools" and isinstance(known, Mapping) and isinstance(current, Mapping):
-        changed = sorted(tool for tool in {*known, *current} if known.get(tool) != current.get(tool))
-        return f"other tools: {', '.join(f'`{tool}`' for tool in changed)}"
     return f"{name} `{known}`, not `{current}`"
-
-
-def _tool_digest(tool: ToolDef) -> str:
-    """Digest of the name, the arguments, the effect, and the definition of an externally defined tool.
-
-    PERF: building a schema takes 50 µs, so the digest is cached on the function.
-    """
-    effect, defined = tool.metadata.effect, tool.definition
-    cached = getattr(tool.fn, "__dict__", {}).get(_DIGEST)
-    if isinstance(cached, tuple) and cached[:4] == (tool.fn, tool.name, effect, defined):
-        return str(cached[4])
-    try:
-        schema: object = tooldef_to_json_schema(tool)
-    except Exception:  # an annotation can be any object
-        schema = None
-    digest = _digest([tool.name, effect, schema, *([defined] if defined else [])])
-    try:
-        setattr(tool.fn, _DIGEST, (tool.fn, tool.name, effect, defined, digest))
-    except (AttributeError, TypeError):  # some callables take no attributes
-        return digest
-    return digest
-
-
-def _digest(value: object) -> str:
-    return sha256(json_text(value).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]

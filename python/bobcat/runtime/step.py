@@ -469,7 +469,16 @@ class _Action:
         if not self.key or not self.compat.journals_approvals:
             return asked
         attempt, known = setup.journal.started_counts.get(self.seq, 0), setup.journal.asked
-        return replace(asked, run_id=setup.run_id, bundle_id=setup.bundle_id, round=attempt, asked=known)
+        filled = self.filled_by_defaults(shown) if known else frozenset()
+        return replace(asked, run_id=setup.run_id, bundle_id=setup.bundle_id, round=attempt, asked=known, filled=filled)
+
+    def filled_by_defaults(self, request: ActionRequest) -> frozenset[str]:
+        """The arguments that the call leaves out, and that have the tool's own defaults."""
+        if not self.compat.binds_arguments:
+            return frozenset()
+        args, bound = request.args, self.run.signature(self.call.tool).bind(self.call.args)
+        left_out = bound.keys() - self.call.args.keys()
+        return frozenset(name for name in left_out if name in args and args[name] == bound[name])
 
     def record_approval(self, kind: str, request: ActionRequest, decision: Decision, **more: object) -> Steps[None]:
         """Record that an approval is pending or was granted, and its question."""
