@@ -40,7 +40,7 @@ NAMED: dict[str, str] = {
     "python/bobcat/bounds/code_outcomes.py": "eq in not_in",  # tests of known tools, here and below
     "python/bobcat/bounds/outcomes.py": "eq in not_in",
     "python/bobcat/report/columns.py": "eq in not_in",
-    "python/bobcat/server/metrics.py": "le",  # a label of Prometheus
+    "python/bobcat/text/prometheus.py": "le",  # a label of Prometheus
     "python/bobcat/ir/schema.py": "first",  # a combiner of layers
     "python/bobcat/traffic/usage.py": "eq in",  # the literals that a clause names: tools and environments
     "python/bobcat/build/conditions.py": "length",  # an example in a message

@@ -55,7 +55,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "log": ("bobcat.cli.log_command", "log", "Show, follow and check decision logs and audit events."),
         "approvals": ("bobcat.cli.approvals", "approvals", "List, show, grant and deny approvals."),
         "grants": ("bobcat.cli.grants", "grants", "List and revoke grants given ahead of time."),
-        "runs": ("bobcat.cli.runs", "runs", "Queue, list, show, resume and cancel runs."),
+        "runs": ("bobcat.cli.runs", "runs", "Queue, list, show, retry, cancel and delete runs."),
         "threads": (
             "bobcat.cli.threads",
             "threads",
@@ -63,6 +63,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "ui": ("bobcat.cli.ui", "ui", "Show the runs and approvals of a store in a browser."),
         "worker": ("bobcat.cli.worker", "worker", "Execute queued runs."),
+        "workers": ("bobcat.cli.workers", "workers", "List the workers of a store."),
         "triggers": ("bobcat.cli.triggers", "triggers", "List, show, confirm and stop triggers."),
         "undo": ("bobcat.cli.undo", "undo", "List, show and undo the changes of protected tools."),
         "spend": ("bobcat.cli.spend", "spend", "Show what runs have spent, and settle reservations."),

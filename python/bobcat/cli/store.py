@@ -33,13 +33,15 @@ store_option = store_option_of(
 )
 
 
-def with_store(url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_exist: bool = True) -> T:
+def with_store(
+    url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_exist: bool = True, pool_size: int | None = None
+) -> T:
     """Call `work` with the store of `url`, close the store, and return the result."""
     from bobcat.errors import ApprovalError, JobError, StoreError, TriggerError
     from bobcat.stores.urls import open_store
 
     async def main() -> T:
-        async with aclosing(open_store(url, must_exist=must_exist)) as store:
+        async with aclosing(open_store(url, must_exist=must_exist, pool_size=pool_size)) as store:
             return await work(store)
 
     try:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import logging
 import traceback
-from typing import IO
+from typing import IO, Literal
 
+from bobcat.logs.json_lines import JsonFormatter
 from bobcat.text.display import safe_text
 
 ROOT = "bobcat"
@@ -44,10 +45,11 @@ def shown_traceback(text: str) -> str:
     return "\n".join(f"  | {safe_text(line)}" for line in text.split("\n"))
 
 
-def log_to(stream: IO[str], level: str) -> logging.Handler:
+def log_to(stream: IO[str], level: str, *, format: Literal["text", "json"] = "text") -> logging.Handler:
     """Write the package's log lines to `stream`, from `level` on. Returns the handler for `stop_logging`."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonFormatter() if format == "json" else text)
     root = logging.getLogger(ROOT)
     root.addHandler(handler)
     root.setLevel(level.upper())

@@ -22,8 +22,9 @@ from bobcat.model.decision import ActionRequest, Decision
 from bobcat.model.request_json import parse_request, request_from_data
 from bobcat.server.authzen import answer_of, evaluate_batch, metadata, request_of
 from bobcat.server.limits import Limits, Rates, Tokens
-from bobcat.server.metrics import METRICS_TYPE, Metrics
+from bobcat.server.metrics import Metrics
 from bobcat.server.monitor import Monitor, MonitoredRules
+from bobcat.text.prometheus import METRICS_TYPE
 
 try:
     from starlette.applications import Starlette

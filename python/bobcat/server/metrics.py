@@ -10,13 +10,11 @@ from typing import Any
 
 from bobcat.distribution import PolicyStatus
 from bobcat.model.decision import Verdict
+from bobcat.text.prometheus import histogram_samples
+from bobcat.text.prometheus import metric_text as _metric
 
-METRICS_TYPE = "text/plain; version=0.0.4"
 BUCKETS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Upper bounds of the histogram of decision times, in seconds."""
-
-Sample = tuple[str, Mapping[str, str], float]
-"""Suffix of the name, labels and value."""
 
 
 class Metrics:
@@ -52,7 +50,8 @@ class Metrics:
         metrics = [
             _metric("decisions_total", "counter", "Decisions by verdict.",
                     [("", {"verdict": name}, count) for name, count in sorted(verdicts.items())]),
-            _metric("decision_seconds", "histogram", "Time of a decision.", _histogram(buckets, seconds)),
+            _metric("decision_seconds", "histogram", "Time of a decision.",
+                    histogram_samples(BUCKETS, buckets, seconds)),
             *_of_policy(status),
         ]  # fmt: skip
         if candidate is not None:
@@ -90,20 +89,3 @@ def _of_policy(status: PolicyStatus) -> list[str]:
     ]
     found += [_metric(name, "counter", text, [("", {}, value)]) for name, (text, value) in counters.items()]
     return found
-
-
-def _histogram(buckets: list[int], seconds: float) -> list[Sample]:
-    samples: list[Sample] = []
-    total = 0
-    for bound, count in zip((*map(str, BUCKETS), "+Inf"), buckets, strict=True):
-        total += count
-        samples.append(("_bucket", {"le": bound}, total))
-    return [*samples, ("_sum", {}, seconds), ("_count", {}, total)]
-
-
-def _metric(name: str, kind: str, text: str, samples: Iterable[Sample]) -> str:
-    lines = [f"# HELP bobcat_{name} {text}", f"# TYPE bobcat_{name} {kind}"]
-    for suffix, labels, value in samples:
-        shown = ",".join(f'{key}="{label}"' for key, label in labels.items())
-        lines.append(f"bobcat_{name}{suffix}{{{shown}}} {value + 0}" if shown else f"bobcat_{name}{suffix} {value + 0}")
-    return "\n".join(lines) + "\n"

@@ -28,15 +28,17 @@ _SCHEME_SYNONYMS = {"sqlite3": "sqlite", "pg": "postgres", "psql": "postgres", "
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 
-def open_store(url: str, *, must_exist: bool = False) -> DurableStore:
+def open_store(url: str, *, must_exist: bool = False, pool_size: int | None = None) -> DurableStore:
     """Open the store that `url` names. Raises `StoreError` (`bad_url`) for an invalid URL.
 
     With `must_exist`, a missing file or directory is refused (`not_there`), not created: a mistyped path would be an
-    empty store.
+    empty store. `pool_size` is the number of connections to a server; `bad_url` for a store without a server.
     """
     found = _SCHEME.match(url)
     scheme = found[1] if found else ""
     rest = url[len(scheme) + 1 :] if found else url
+    if pool_size is not None and scheme in ("file", "sqlite", ""):
+        raise StoreError("bad_url", f"`{shown_url(url)}` has no connections: only servers have a pool of them")
     if scheme == "file":
         return _file(url, rest, must_exist=must_exist)
     if not scheme and (url.endswith(("/", os.sep)) or Path(url).is_dir()) and url:
@@ -47,7 +49,8 @@ def open_store(url: str, *, must_exist: bool = False) -> DurableStore:
         return _sqlite(url, rest[2:], must_exist=must_exist)
     name, extra = ("PostgresStore", "postgres") if scheme.startswith("postgres") else ("RedisStore", "redis")
     try:
-        return cast("DurableStore", getattr(import_module("bobcat.stores"), name)(url))
+        options = {} if pool_size is None else {"pool_size": pool_size}
+        return cast("DurableStore", getattr(import_module("bobcat.stores"), name)(url, **options))
     except ImportError as error:  # the store imports its driver when it is created
         raise StoreError("missing_extra", f"`{scheme}://` needs `pip install 'bobcat[{extra}]'`") from error
 

@@ -14,6 +14,7 @@ from bobcat.stores.protocol import DurableStore
 from bobcat.workers.cron import parse_cron
 from bobcat.workers.job import Job, kind_of
 from bobcat.workers.jobs import Jobs
+from bobcat.workers.retention import Retention, check_retention
 from bobcat.workers.schedules import Schedule
 
 # Any: the keyword arguments of `run_agent`
@@ -60,7 +61,8 @@ class Workers:
     `max_attempts` is the number of attempts at a run that fails for a transient reason (the agent raised or timed out,
     the store was unavailable), or whose worker dies; `backoff_seconds` the delay after the first failure, doubled after
     each further one. `tenant_limit` is the number of runs of one tenant that may execute at once, on all workers
-    together; `tenant_limits` overrides it by tenant. Jobs without a tenant are not limited.
+    together; `tenant_limits` overrides it by tenant. Jobs without a tenant are not limited. `retention` is the time
+    after which workers remove runs of a status, such as `{"succeeded": timedelta(days=30)}`.
     """
 
     max_attempts: int = 5
@@ -71,6 +73,11 @@ class Workers:
     makers: dict[str, Maker] = field(default_factory=dict)
     schedules: list[Schedule] = field(default_factory=list)
     triggers: TriggerEngine | None = None
+    retention: Retention = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the retention. Raises `ValueError`."""
+        check_retention(self.retention)
 
     async def check(self, attempt: Attempt) -> None:
         """Check the consent to a trigger's firing. Raises `JobError`; other runs need none."""

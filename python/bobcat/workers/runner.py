@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from logging import ERROR, INFO
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -32,6 +33,7 @@ from bobcat.stores.protocol import (
 )
 from bobcat.text.json_text import format_exception
 from bobcat.workers import tenant_slots
+from bobcat.workers.activity import Activity
 from bobcat.workers.dispatch import Delivery, RunQueue
 from bobcat.workers.job import KIND, Job, job_from_json, journal_detail, set_run_status
 from bobcat.workers.jobs import Jobs
@@ -79,6 +81,7 @@ class Runner:
         self.dispatcher = dispatcher
         self.jobs = Jobs(store, dispatcher)
         self.lease_seconds = lease_seconds
+        self.activity = Activity()
         self._left: set[str] = set()
         """The kinds of runs, and the runs, already logged as left to other workers."""
         self._expiry_due = datetime.min.replace(tzinfo=UTC)
@@ -219,6 +222,16 @@ class Runner:
             await self.jobs.update(job.run_id, lambda known: replace(known, attempts=max(0, known.attempts - 1)))
 
     async def _make(self, job: Job) -> Delivery:
+        """Execute an attempt, and count it."""
+        began = monotonic()
+        with self.activity.running(job.run_id):
+            delivery = await self._attempt(job)
+        self.activity.count_attempt(job.kind, delivery.outcome, monotonic() - began)
+        if delivery.outcome == "busy" and delivery.begun:
+            self.activity.count_lease_loss()
+        return delivery
+
+    async def _attempt(self, job: Job) -> Delivery:
         token = CancelToken()
         fields = _fields(job)
         log.info("run %s: %s begins, attempt %d", job.run_id, job.name, job.attempts, extra=fields)

@@ -1,0 +1,58 @@
+"""`bobcat workers`: the worker processes of a store."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from bobcat.cli.options import format_option
+from bobcat.cli.output import echo_line, write_json
+from bobcat.cli.store import since, store_option, with_store
+from bobcat.text.display import safe_names, safe_text
+
+if TYPE_CHECKING:
+    from bobcat.stores.protocol import DurableStore
+    from bobcat.workers.presence import ListedWorker
+
+
+@click.group()
+def workers() -> None:
+    """List the workers of a store."""
+
+
+@workers.command("list")
+@store_option
+@format_option
+def list_(store_url: str, output_format: str) -> None:
+    """List the workers of a store, also those that died within a day. One that was stopped is not listed."""
+
+    async def work(store: DurableStore) -> tuple[list[ListedWorker], datetime]:
+        from bobcat.workers.presence import list_workers
+
+        return await list_workers(store), await store.now()
+
+    found, now = with_store(store_url, work)
+    if output_format == "json":
+        from bobcat.model.plain_fields import fields_to_json
+
+        write_json(
+            [{**fields_to_json(each.info), "seen": each.seen.isoformat(), "state": _state(each)} for each in found]
+        )
+        return
+    for each in found:
+        info = each.info
+        echo_line(
+            f"{safe_text(info.name)}  {_state(each)}  {safe_text(info.host)}:{info.pid}  "
+            f"bobcat {safe_text(info.version)}  started {since(info.started, now)} ago  "
+            f"seen {since(each.seen, now)} ago  {len(info.held)} of {info.concurrency} runs  {safe_names(info.kinds)}"
+        )
+    if not found:
+        click.echo("no workers", err=True)
+
+
+def _state(each: ListedWorker) -> str:
+    if not each.live:
+        return "dead"
+    return "draining" if each.info.draining else "live"
