@@ -12,14 +12,18 @@ import pytest
 from bobcat import (
     ActionResult,
     ApprovalRequest,
+    Approvals,
     Decision,
+    Guard,
     Obligation,
     ObligationCall,
     Policy,
     Request,
+    SQLiteStore,
     ToolSet,
     auto_approve,
     auto_deny,
+    callback_sink,
     evaluate,
     mediate,
     tool,
@@ -123,3 +127,39 @@ def test_commands_show_obligations_and_monitored_rules(run: Run) -> None:
     assert "deny (monitored)" in run("inspect", "policy.yaml").out
     rules = json.loads(run("inspect", "policy.yaml", "--format", "json").out)["rules"]
     assert [rule.get("mode") for rule in rules] == ["monitor", None, None, None]
+
+
+def test_a_store_has_the_exact_values_that_events_and_the_log_lack(tmp_path: Path) -> None:
+    paid: list[str] = []
+
+    @tool(cost="high")
+    async def pay(card: str, amount: int) -> str:
+        paid.append(card)
+        return card
+
+    policy = Policy.compile(
+        "rules: [{id: ask, match: {tool: pay}, decision: approve_required,"
+        " obligations: [{redact: [args.card, result]}]}]"
+    )
+    shown: list[Any] = []
+
+    async def main() -> str:
+        store = SQLiteStore(str(tmp_path / "runs.db"))
+        sinks = [callback_sink(lambda event: shown.append(dict(event.body)))]
+        async with Guard(policy, [pay], store=store, sinks=sinks, log=tmp_path / "log.jsonl") as guard:
+            waiting = await guard.submit("pay", {"card": "4111", "amount": 5})
+            approvals = Approvals(store)
+            (pending,) = await approvals.list()
+            assert pending.args == {"card": "4111", "amount": 5}
+            await approvals.grant(pending.id, approver="ann")
+            done = await guard.resume(waiting.record_id)
+            journal = [json.dumps(dict(each.body), default=str) for each in await store.load(waiting.record_id)]
+            assert done.ok
+            assert any("4111" in text for text in journal)
+            return str(done.value)
+
+    assert asyncio.run(main()) == "4111"
+    assert paid == ["4111"]
+    assert "4111" not in (tmp_path / "log.jsonl").read_text()
+    assert "4111" not in repr(shown)
+    assert "<redacted>" in repr(shown)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bobcat import Policy
+from bobcat import Decision, Obligation, Policy, Verdict
 from hooks.hosts import HOSTS, call, native, python
 
 POLICY = """
@@ -70,3 +70,29 @@ def test_an_approval_cannot_replace_an_obligation(bundle: Path, tmp_path: Path) 
     url = f"sqlite:///{tmp_path}/approvals.db"
     ended = python("codex", bundle, call("codex", "person"), "--approvals", url)
     assert "obligation `redact`" in ended.answer["hookSpecificOutput"]["permissionDecisionReason"]
+
+
+def by_function(request: Any, context: Any) -> Any:
+    if request.tool == "allowed":
+        return Decision(Verdict.ALLOW, obligations=(Obligation("notify", "boss", "after"),))
+    if request.tool == "moved":
+        args = {"path": "/safe"}
+        return Decision(Verdict.TRANSFORM, transform_args=args, obligations=(Obligation("page", 4),))
+    if request.tool == "person":
+        return Decision(Verdict.APPROVE_REQUIRED, request.tool, obligations=(Obligation("redact", "args.path"),))
+    return None
+
+
+@HOOKS
+@pytest.mark.parametrize(("tool", "name"), [("allowed", None), ("moved", "page"), ("person", "redact")])
+def test_obligations_of_functions_are_refused_alike(hook: Any, tmp_path: Path, tool: str, name: str | None) -> None:
+    path = tmp_path / "policy.bobcat"
+    Policy.compile({"rules": []}, python_rules=[by_function]).save(path)
+    ended = hook("codex", path, call("codex", tool))
+    assert (ended.code, ended.err) == (0, b"")
+    if name is None:
+        assert ended.out == b""
+        return
+    output = ended.answer["hookSpecificOutput"]
+    assert output["permissionDecision"] == "deny"
+    assert f"the obligation `{name}` must be performed before the call" in output["permissionDecisionReason"]

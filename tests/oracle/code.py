@@ -7,16 +7,19 @@ what the operator, the builtin or the method of its name does; only control flow
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
+import msgspec
+
 from bobcat.ir import code as ir
 from bobcat.ir.constants import from_const
 from bobcat.ir.schema import FunctionRule
 from bobcat.model import constructors
-from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Obligation, Verdict
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
@@ -224,8 +227,12 @@ class _Run:
                 for slot, given in parameters:
                     self.slots[slot] = self.value(given)
                 return _Run(self.roots, self.slots).function(body)
-            case ir.MakeDecision(verdict, args):
-                return self.decide(verdict, args)
+            case ir.MakeDecision(verdict, args, obligations):
+                decided = self.decide(verdict, args)
+                if isinstance(obligations, msgspec.UnsetType):
+                    return decided
+                duties = tuple([Obligation(each.name, from_const(each.value), each.phase) for each in obligations])
+                return dataclasses.replace(decided, obligations=duties)
             case _:
                 assert_never(node)
 

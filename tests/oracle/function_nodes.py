@@ -9,7 +9,10 @@ from datetime import datetime, timedelta, timezone
 from random import Random
 from typing import Any
 
+from msgspec import UNSET
+
 from bobcat.ir import code
+from bobcat.ir.obligation import Obligation
 from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
 TEXTS = [
@@ -221,7 +224,8 @@ class Functions:
             args.append(
                 ("matched_rules", self.pick([code.Constant({"tuple": ["f"]}), code.Constant({"tuple": ["x", "y"]})]))
             )
-        return code.MakeDecision(verdict, tuple(args))
+        duties = (Obligation("reserve", "before", [1]), Obligation("notify", "after", {"map": {"to": "ann"}}))
+        return code.MakeDecision(verdict, tuple(args), duties[: self.pick([1, 2])] if self.chance(10) else UNSET)
 
     # --- expressions ---
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from msgspec import UnsetType
+
 from bobcat.ir import code
+from bobcat.ir.constants import from_const
 from bobcat.model.constructors import allow, approve_required, deny, dry_run, transform
-from bobcat.model.decision import ActionRequest, Decision, ExecutionContext
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Obligation
 
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "in": "in", "not_in": "not in",
             "is": "is", "is_not": "is not"}  # fmt: skip
@@ -28,10 +32,15 @@ def function(body: tuple[code.Statement, ...], slots: int) -> Rule:
         "re": re, "datetime": datetime, "append": _append, "Mapping": __import__("collections.abc").abc.Mapping,
         "Sequence": __import__("collections.abc").abc.Sequence, "NoneType": type(None), "allow": allow, "deny": deny,
         "dry_run": dry_run, "approve_required": approve_required, "transform": transform,
+        "Obligation": Obligation, "with_obligations": _with_obligations,
     }  # fmt: skip
     exec(source(body, slots), namespace)
     made: Rule = namespace["rule"]
     return made
+
+
+def _with_obligations(decision: Decision, obligations: tuple[Obligation, ...]) -> Decision:
+    return dataclasses.replace(decision, obligations=obligations)
 
 
 def source(body: tuple[code.Statement, ...], slots: int) -> str:
@@ -164,8 +173,14 @@ class _Printer:
                 slots = ", ".join(f"s{slot}" for slot, _ in parameters)
                 self.inlines[place] = [f"{_INDENT}def {name}({slots}):", *lines]
                 return f"{name}({self.args(tuple(value for _, value in parameters))})"
-            case code.MakeDecision(verdict, args):
-                return f"{verdict}({', '.join(f'{name}={self.code(value)}' for name, value in args)})"
+            case code.MakeDecision(verdict, args, obligations):
+                made = f"{verdict}({', '.join(f'{name}={self.code(value)}' for name, value in args)})"
+                if isinstance(obligations, UnsetType):
+                    return made
+                duties = ", ".join(
+                    f"Obligation({each.name!r}, {from_const(each.value)!r}, {each.phase!r})" for each in obligations
+                )
+                return f"with_obligations({made}, ({duties},))"
 
     def part(self, part: str | code.Shown) -> str:
         if isinstance(part, str):

@@ -191,18 +191,6 @@ def test_a_callable_gives_obligations_with_its_decision() -> None:
         assert (decision.verdict, decision.matched_rules) == (Verdict.DENY, ("<rule_error:host:not_a_decision>",))
 
 
-def test_a_function_that_names_obligations_is_not_compiled() -> None:
-    def pays(request: Any, context: Any) -> Any:
-        return Decision(Verdict.ALLOW, obligations=(Obligation("notify"),)) if request.tool == "pay" else None
-
-    def decision(request: Any, context: Any) -> Any:
-        return Decision(Verdict.ALLOW, obligations=()) if request.tool == "pay" else None
-
-    for function in (pays, decision):
-        with pytest.raises(PolicyCompileError, match="gives a decision obligations"):
-            Policy.compile({"rules": []}, python_rules=[function])
-
-
 @pytest.mark.parametrize(
     ("written", "request_", "allowed"),
     [

@@ -77,7 +77,7 @@ def _value(value: ir.Code, known: Known) -> frozenset[str]:
     match value:
         case ir.Constant(None):
             return frozenset((ABSTAINS,))
-        case ir.MakeDecision(verdict, args):
+        case ir.MakeDecision(verdict, args, _):
             plain = verdict in ("allow", "deny") and all(isinstance(given, ir.Constant) for _, given in args)
             return frozenset((verdict,) if plain else (verdict, RAISES))
         case ir.IfElse(test, then, otherwise):

@@ -21,7 +21,19 @@ from bobcat.bundle.sign import BundleSignature, verify
 from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.errors import BundleError
 from bobcat.ir.memory import used
-from bobcat.ir.schema import IR_VERSION, AnyRule, Combine, Defaults, Definition, IrPolicy, IrRule, Layer, Layers
+from bobcat.ir.schema import (
+    IR_VERSION,
+    AnyRule,
+    Combine,
+    Defaults,
+    Definition,
+    FunctionRule,
+    IrPolicy,
+    IrRule,
+    Layer,
+    Layers,
+)
+from bobcat.ir.visit import all_obligations
 
 MAX_LAYERS = 16
 """Most layers of one policy, limits included."""
@@ -163,6 +175,12 @@ def _check_layer(name: object, policy: object, known: Sequence[str]) -> None:
         raise _bad(
             f"the layer `{name}` has the host rule `{policy.python_rules[0][0]}`; write it in the compiled subset"
         )
+    for rule in policy.ir.rules:
+        if isinstance(rule, FunctionRule) and any(True for _ in all_obligations((rule,))):
+            raise _bad(
+                f"the layer `{name}` has the Python rule `{rule.name}`, whose decisions have obligations; "
+                "write it in YAML"
+            )
     if policy.combine is not None:
         raise _bad(f"the layer `{name}` has layers itself; list all layers at once")
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from uuid import uuid4
 
 from bobcat.aio.cancel import CancelSignal, cancelled_reason
+from bobcat.bundle import Policy
+from bobcat.bundle.current import current_policy, narrowed_policy
 from bobcat.executors import Executor
 from bobcat.graph.arguments import check_graph, check_node, checked_bound, default_task
 from bobcat.graph.journal import LOST_ERROR, Busy, GraphJournal, GraphSuperseded, JournalError, result_from_body
@@ -31,6 +33,7 @@ from bobcat.runtime.extra import Extra, facts_of
 from bobcat.runtime.journaling import REFUSED
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, default_owner
 from bobcat.runtime.loop import run_agent
+from bobcat.runtime.obligations import Handlers, checked_handlers
 from bobcat.runtime.options import Durable, durable_of
 from bobcat.runtime.resume_check import check_allowed
 from bobcat.runtime.spending import CANNOT_PAY, account_of, spending_of
@@ -89,6 +92,8 @@ async def run_graph(
     on_delta: OnNodeDelta | None = None,
     session: str | None = None,
     tenant: str | None = None,
+    obligations: Handlers | None = None,
+    narrow_with: Policy | None = None,
 ) -> GraphResult:
     """Run `nodes` on `task`, from `start` on; after each, `router` selects the next one.
 
@@ -103,7 +108,8 @@ async def run_graph(
 
     With `ledger`, every node pays from the same account, and the caps of a run are those of the whole graph. The graph
     fails before a model call that cannot be paid; called again with the same `run_id`, it continues with that node.
-    `on_delta` receives the name of the node and each delta, as in `run_agent`.
+    `on_delta` receives the name of the node and each delta, as in `run_agent`. `obligations` are the handlers of every
+    node, and `narrow_with` makes the policy of every node stricter.
 
     Raises `ValueError` and `TypeError` for invalid arguments, before anything runs.
     """
@@ -112,6 +118,7 @@ async def run_graph(
     for node in nodes.values():
         if isinstance(node, GraphNode):
             check_actors(node.agent, on_approval=node.on_approval, budget=node.budget, on_delta=on_delta)
+            current_policy(narrowed_policy(node.policy, narrow_with))  # only for its errors
     check_allowed(journal["allow_changed"])
     facts_of(extra)
     check_surroundings(
@@ -143,6 +150,8 @@ async def run_graph(
         on_delta=on_delta,
         session=session,
         tenant=tenant,
+        obligations=checked_handlers(obligations),
+        narrow_with=narrow_with,
         **{**journal, "owner": journal["owner"] or default_owner()},
     ).run()
 

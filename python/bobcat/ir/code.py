@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias, Union
 
 import msgspec
 
+from bobcat.ir.obligation import Obligation
+
 
 class CodePart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Base of all parts of nodes: frozen, compared by value, unknown fields rejected on decoding."""
@@ -233,11 +235,12 @@ class Inline(CodeNode, frozen=True, tag="inline"):
 
 class MakeDecision(CodeNode, frozen=True, tag="decide"):
     """A call of a decision constructor. `args` are its arguments by name, in source order, always including the timeout
-    of `approve_required`.
+    of `approve_required`. `obligations` are constants, and absent without any.
     """
 
     verdict: DecisionVerdict
     args: tuple[tuple[str, Code], ...]
+    obligations: tuple[Obligation, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ReadRun(CodeNode, frozen=True, tag="run"):

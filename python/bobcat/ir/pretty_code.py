@@ -10,6 +10,8 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
+from msgspec import UnsetType
+
 from bobcat.ir import code as ir
 from bobcat.ir.schema import Const
 
@@ -209,12 +211,14 @@ class _Listing:
                 return f"({self._local(slot)} := {self._held(value, 1)})", _ATOM
             case ir.Inline(parameters, body):
                 return self._inline(parameters, body), _OF
-            case ir.MakeDecision(verdict, args):
+            case ir.MakeDecision(verdict, args, obligations):
                 given = [
                     self._held(value, 1) if name == "reason" and index == 0 and verdict != "approve_required"
                     else f"{name}={self._held(value, 1)}"
                     for index, (name, value) in enumerate(args)
                 ]  # fmt: skip
+                if not isinstance(obligations, UnsetType):
+                    given += [f"obligation={each.name} {each.phase} {each.value!r}" for each in obligations]
                 return f"{verdict}({', '.join(given)})", _OF
             case ir.ReadRun(name):
                 return f"run[{name!r}]", _OF

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 import msgspec
 
 from bobcat.ir.code import Statement
+from bobcat.ir.obligation import Obligation as Obligation
 from bobcat.language.facets import IR_OPERATORS
 from bobcat.language.operators import LOWERED_TO
 from bobcat.language.paths import Head as Head
@@ -97,14 +98,6 @@ class Transform(IrNode, frozen=True):
 
     op: Literal["set", "append", "delete"]
     path: tuple[str, ...]
-    value: Const
-
-
-class Obligation(IrNode, frozen=True):
-    """An action that the caller of the decision point performs, before the effect or after its outcome."""
-
-    name: str
-    phase: Literal["before", "after"]
     value: Const
 
 

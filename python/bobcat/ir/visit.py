@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from bobcat.ir.code import CodePart, Constant, Statement
+from bobcat.ir.code import CodePart, Constant, MakeDecision, Statement
 from bobcat.ir.schema import (
     AllExpr,
     AllFormula,
     AnyExpr,
     AnyFormula,
+    AnyRule,
     CallEvent,
     Const,
     Definition,
@@ -20,10 +21,13 @@ from bobcat.ir.schema import (
     Formerly,
     Formula,
     FormulaDefinition,
+    FunctionRule,
+    IrRule,
     Leaf,
     Measure,
     NotExpr,
     NotFormula,
+    Obligation,
     Previous,
     ResultEvent,
     Since,
@@ -112,6 +116,15 @@ def code_nodes(body: tuple[Statement, ...]) -> Iterator[CodePart]:
             yield node
             if not isinstance(node, Constant):
                 stack.extend(getattr(node, name) for name in node.__struct_fields__)
+
+
+def all_obligations(rules: Iterable[AnyRule]) -> Iterator[Obligation]:
+    """Yield the obligations of all rules, and of all decisions of their functions."""
+    for rule in rules:
+        nodes = code_nodes(rule.body) if isinstance(rule, FunctionRule) else (rule,)
+        for node in nodes:
+            if isinstance(node, IrRule | MakeDecision) and not isinstance(node.obligations, UnsetType):
+                yield from node.obligations
 
 
 def statements(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, int]]:

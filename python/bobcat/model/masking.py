@@ -5,6 +5,7 @@ The run itself, its journal and the tool have the exact values: a masked value i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,18 +18,43 @@ ARGUMENTS = ("args", "judged_args", "proposed_args", "completed_args")
 RESULTS = ("value", "message", "whole", "error")
 """The keys of bodies that hold a result or its text."""
 
+_HEADS = ("args", "result")
+_PLAIN_PATH = re.compile(r"[A-Za-z_][\w-]*(\.(\*|[\w-]+))*")
+
 Paths = tuple[tuple[str, ...], ...]
 """Paths from `args` or `result` to redacted values; `*` is every element."""
 
 
 def redacted_paths(obligations: Iterable[Obligation]) -> Paths:
-    """The paths of all `redact` obligations."""
-    return tuple(tuple(path) for each in obligations if each.name == "redact" for path in each.value)
+    """The paths of all `redact` obligations.
+
+    Compiled policies have paths as steps. A callable may give them as texts; everything is redacted for a value that
+    is no path.
+    """
+    return tuple(path for each in obligations if each.name == "redact" for path in _paths(each.value))
+
+
+def _paths(value: Any) -> Paths:  # Any: whatever a callable gives
+    items = value if isinstance(value, list | tuple) else (value,)
+    return tuple(path for item in items for path in _path(item))
+
+
+def _path(item: Any) -> Paths:  # Any: as above
+    steps = tuple(item.split(".")) if isinstance(item, str) and _PLAIN_PATH.fullmatch(item) else item
+    if (
+        isinstance(steps, list | tuple)
+        and steps
+        and steps[0] in _HEADS
+        and all(isinstance(each, str) for each in steps)
+    ):
+        return (tuple(steps),)
+    return tuple((head,) for head in _HEADS)
 
 
 def tags_of(obligations: Iterable[Obligation]) -> dict[str, Any]:  # Any: JSON
     """The tags of all `tag` obligations; of two with one name, the later rule's."""
-    return {name: value for each in obligations if each.name == "tag" for name, value in each.value.items()}
+    found = [each.value for each in obligations if each.name == "tag" and isinstance(each.value, Mapping)]
+    return {str(name): value for tags in found for name, value in tags.items()}
 
 
 def masked_body(body: Mapping[str, Any], paths: Paths) -> dict[str, Any]:  # Any: JSON

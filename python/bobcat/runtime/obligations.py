@@ -15,7 +15,7 @@ import msgspec
 
 from bobcat.aio.tasks import being_cancelled
 from bobcat.bundle import Policy
-from bobcat.ir.schema import IrRule
+from bobcat.ir.visit import all_obligations
 from bobcat.model.decision import ActionRequest, Decision, Obligation, Phase
 from bobcat.model.frozen import thaw
 from bobcat.model.masking import Paths
@@ -119,11 +119,9 @@ def redacted_by(policy: Policy) -> Paths:
     if b'"name":"redact"' not in policy.ir_bytes:  # PERF: nearly every policy; the IR stays encoded
         return ()
     found: dict[tuple[str, ...], None] = {}
-    for rule in policy.ir.rules:
-        if isinstance(rule, IrRule) and not isinstance(rule.obligations, msgspec.UnsetType):
-            for each in rule.obligations:
-                if each.name == "redact":
-                    found.update(dict.fromkeys(tuple(path) for path in each.value))
+    for each in all_obligations(policy.ir.rules):
+        if each.name == "redact":
+            found.update(dict.fromkeys(tuple(path) for path in each.value))
     return tuple(found)
 
 

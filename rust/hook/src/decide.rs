@@ -8,8 +8,8 @@ use bobcat_core::json::{Json, JsonMap};
 use bobcat_core::lang::Verdict;
 use bobcat_core::program::{
     DecidedBy, DecisionTemplate, FunctionDecision, LayeredOutcome, Layers, MISSING_SHADOW, Marker,
-    NO_MATCH, Origin, OwnedValue, Program, RuleInfo, Scratch, TransformStep, layer_default,
-    rule_error,
+    NO_MATCH, Obligation, Origin, OwnedValue, Program, RuleInfo, Scratch, TransformStep,
+    layer_default, rule_error,
 };
 use bobcat_core::value::constant::Const;
 use bobcat_core::value::memory::Memory;
@@ -89,6 +89,7 @@ pub(crate) fn decide(
         .with_made(args)
         .map_err(|code| format!("the arguments cannot be read: {code}"))?;
     let (mut rules, mut verdict, reason, approvals, transformed, obliging);
+    let mut by_functions = Vec::new();
     if let Some(layers) = program.layers() {
         let outcome = program.decide_layered(layers, &request, &mut Scratch::default());
         (rules, verdict, reason, approvals) = layered(program, layers, &outcome)?;
@@ -98,6 +99,14 @@ pub(crate) fn decide(
         let outcome = program.decide(&request, &mut Scratch::default());
         rules = earlier_rules(program, (&outcome.markers, &outcome.transforms))?;
         (verdict, reason, approvals) = explain(program, &outcome.decided, &mut rules)?;
+        for step in &outcome.transforms {
+            if let Origin::Function(decision) = &step.origin {
+                by_functions.extend_from_slice(&template(program, decision)?.obligations);
+            }
+        }
+        if let DecidedBy::Function(_, decision) = &outcome.decided {
+            by_functions.extend_from_slice(&template(program, decision)?.obligations);
+        }
         let transforms = outcome.transforms.iter().map(|step| step.rule);
         obliging = transforms.chain(outcome.decided.rule()).collect();
         transformed = outcome.transformed;
@@ -105,7 +114,7 @@ pub(crate) fn decide(
     let mut args = None;
     let obligations = match verdict {
         Verdict::Deny => Vec::new(),
-        _ => obligations(program, obliging)?,
+        _ => obligations(program, obliging, &by_functions)?,
     };
     if let Some(made) = &transformed
         && verdict != Verdict::Deny
@@ -126,17 +135,21 @@ pub(crate) fn decide(
 }
 
 /// The obligations before the effect, of the rules that a permitted call was decided by.
-fn obligations(program: &Program, rules: Vec<u32>) -> Result<Vec<String>, Failure> {
-    let mut names = Vec::new();
+fn obligations(
+    program: &Program,
+    rules: Vec<u32>,
+    by_functions: &[Obligation],
+) -> Result<Vec<String>, Failure> {
+    let names = |found: &[Obligation]| -> Vec<String> {
+        let before = found.iter().filter(|each| each.before);
+        before.map(|each| each.name.to_string()).collect()
+    };
+    let mut all = Vec::new();
     for rule in rules {
-        let before = info(program, rule)?.obligations.iter();
-        names.extend(
-            before
-                .filter(|each| each.before)
-                .map(|each| each.name.to_string()),
-        );
+        all.extend(names(&info(program, rule)?.obligations));
     }
-    Ok(names)
+    all.extend(names(by_functions));
+    Ok(all)
 }
 
 /// The names of the rules before the deciding one: those that could not be evaluated, then the transforms.

@@ -131,11 +131,19 @@ impl BoundProgram {
         py: Python<'py>,
         info: &RuleInfo,
     ) -> PyResult<Bound<'py, PyTuple>> {
+        self.obligation_tuple(py, &info.obligations)
+    }
+
+    fn obligation_tuple<'py>(
+        &self,
+        py: Python<'py>,
+        obligations: &[Obligation],
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let (class, freeze) = (
             self.names.obligation.bind(py),
             self.names.deep_freeze.bind(py),
         );
-        let made = info.obligations.iter().map(
+        let made = obligations.iter().map(
             |Obligation {
                  name,
                  before,
@@ -209,7 +217,7 @@ impl BoundProgram {
         );
         let timeout = constant::to_python(py, &template.timeout_seconds)?;
         let needed = template.approvals_needed.into_pyobject(py)?;
-        let obligations = PyTuple::empty(py);
+        let obligations = self.obligation_tuple(py, &template.obligations)?;
         self.names.decide.make(
             py,
             [

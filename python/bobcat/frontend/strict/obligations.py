@@ -34,8 +34,12 @@ HOLDING = ("require_reason", "rate_limit")
 """Obligations that hold an effect back, which a denial has not."""
 BUILT_IN = ("redact", "tag", "notify", "require_reason", "rate_limit")
 
-_NAME = re.compile(NAME, re.ASCII)
-_REDACTED = ("args", "result")
+NAME_PATTERN = re.compile(NAME, re.ASCII)
+REDACTED = ("args", "result")
+"""The first steps of paths that `redact` names."""
+FIXED = ("redact", "tag", "require_reason", "rate_limit")
+"""Obligations that have the phase `before` only."""
+
 _LIMIT_KEYS = ("max", "within", "by")
 
 
@@ -86,7 +90,7 @@ class Obligations:
             return None
         name = names[0]
         key_node, item = fields[name]
-        if _NAME.fullmatch(name) is None:
+        if NAME_PATTERN.fullmatch(name) is None:
             problem = "a name has small letters, digits, `_`, `.` and `-`, at most 64, and begins with a letter"
             self._refuse(key_node, name, problem)
             return None
@@ -104,7 +108,7 @@ class Obligations:
         text = string_of(node, self._report)
         for phase in PHASES:
             if text == phase:
-                if name in _FIXED and phase != "before":
+                if name in FIXED and phase != "before":
                     self._refuse(key_node, name, "it takes effect before the call only")
                     return None
                 return phase
@@ -114,7 +118,7 @@ class Obligations:
 
     def _redact(self, node: Node) -> Const:
         items = node.value if isinstance(node, SequenceNode) else [node]
-        paths = [self._path("redact", item, _REDACTED) for item in items]
+        paths = [self._path("redact", item, REDACTED) for item in items]
         if not paths:
             return self._refuse(node, "redact", "it names no path")
         return INVALID_VALUE if None in paths else [list(path) for path in paths if path is not None]
@@ -192,4 +196,3 @@ class Obligations:
 
 
 _DEFAULT_PHASES: dict[str, Literal["before", "after"]] = {"notify": "after"}
-_FIXED = ("redact", "tag", "require_reason", "rate_limit")

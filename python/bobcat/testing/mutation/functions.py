@@ -67,7 +67,7 @@ def _here(node: ir.CodePart) -> Iterator[tuple[str, Any]]:
         case ir.Regex(_, pattern):
             for text in patterns(pattern, "python"):
                 yield "pattern", msgspec.structs.replace(node, pattern=text)
-        case ir.MakeDecision(verdict, args):
+        case ir.MakeDecision(verdict, args, _):
             for other in _PLAIN:
                 if other != verdict:
                     kept = tuple(pair for pair in args if pair[0] == "reason")

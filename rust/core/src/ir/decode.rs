@@ -72,7 +72,12 @@ pub fn decode_within(bytes: &[u8], caches: &CacheBudget) -> Decode<Policy> {
     if let Some(found) = &policy.layers {
         let hosts = policy.rules.iter();
         let hosts = hosts.filter(|rule| matches!(rule.kind, Kind::Host)).count();
-        layers::check(found, policy.rules.len(), hosts > 0)?;
+        layers::check(
+            found,
+            policy.rules.len(),
+            hosts > 0,
+            policy.functions_oblige,
+        )?;
     }
     Ok(policy)
 }
@@ -195,6 +200,7 @@ impl<'a> Decoder<'a> {
                 paths: Vec::new(),
                 refs: Vec::new(),
                 templates: Vec::new(),
+                functions_oblige: false,
                 caches: caches.clone(),
             },
             leaves: HashMap::default(),

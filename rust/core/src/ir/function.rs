@@ -11,6 +11,7 @@ use super::function_leaf::{
 };
 use super::function_memory::{argument_origin, run_value, wanted};
 use super::node::{Decode, Map, bad, limit, list, pair};
+use super::part::obligation_list;
 use crate::json::tape::{Item, Node};
 use crate::limits::{MAX_CODE_DEPTH, MAX_CODE_NODES, MAX_SLOTS};
 use crate::pyfn::ast::{
@@ -602,18 +603,27 @@ impl Reader<'_, '_> {
 
     #[inline(never)]
     fn decide(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
-        let fields = map.fields("`decide`", &["args", "k", "verdict"])?;
-        let verdict = fields.verdict(2)?;
+        let fields = map.fields("`decide`", &["args", "k", "obligations", "verdict"])?;
+        let verdict = fields.verdict(3)?;
         let args = self.each(fields.need(0)?, "`args`", |reader, item| {
             let (name, code) = pair(item, "an argument")?;
             let name = string(name, "the name of an argument")?;
             let argument = word(name, "argument of a decision", Argument::from_name)?;
             Ok((argument, reader.code(code, depth)?))
         })?;
-        let always = template(verdict, &args).map(|template| self.decoder.template(template));
+        let obligations = match fields.get(2) {
+            None => Vec::new(),
+            Some(item) => obligation_list(item, self.decoder.policy.profile)?,
+        };
+        self.decoder.policy.functions_oblige |= !obligations.is_empty();
+        let always = template(verdict, &args).map(|mut template| {
+            template.obligations.clone_from(&obligations);
+            self.decoder.template(template)
+        });
         Ok(Code::Decide(Box::new(Decide {
             verdict,
             args,
+            obligations: obligations.into(),
             always,
         })))
     }

@@ -19,13 +19,14 @@ use crate::lang::path::Head;
 use crate::lang::{Defaults, Profile, Verdict};
 use crate::pyfn::PyFn;
 use crate::pyfn::decision::DecisionTemplate;
+pub use crate::pyfn::decision::Obligation;
 use crate::regex::CacheBudget;
 use crate::source::Span;
 pub(crate) use decode::body;
 pub use decode::{decode, decode_within};
 use layers::Layers;
 use memory::Definitions;
-pub use part::{Leaf, Obligation, RuleInfo, leaf, rule};
+pub use part::{Leaf, RuleInfo, leaf, rule};
 
 /// The version of the format this crate reads.
 pub const IR_VERSION: i64 = 1;
@@ -58,6 +59,8 @@ pub struct Policy {
     pub refs: Vec<u32>,
     /// The decisions of functions that are always the same.
     pub templates: Vec<DecisionTemplate>,
+    /// True if a decision of a function has obligations.
+    pub functions_oblige: bool,
     /// The cache budget of all automata of the policy.
     pub caches: CacheBudget,
 }

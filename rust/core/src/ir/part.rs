@@ -10,6 +10,7 @@ use crate::json::tape::{Item, Node, Tape};
 use crate::lang::path::Head;
 use crate::lang::{Profile, Verdict};
 use crate::limits::{MAX_APPROVALS_NEEDED, MAX_OBLIGATIONS, MAX_TEST_DEPTH};
+use crate::pyfn::decision::Obligation;
 use crate::regex::Dialect;
 use crate::value::constant::Const;
 use crate::value::request::{Transform, TransformOp};
@@ -53,17 +54,6 @@ impl RuleInfo {
             host: None,
         }
     }
-}
-
-/// What a call that a rule decides is bound to: the host performs it.
-#[derive(Clone, Debug)]
-pub struct Obligation {
-    /// The name, by which the host finds what performs it.
-    pub name: Box<str>,
-    /// True if it is performed before the effect, which depends on it.
-    pub before: bool,
-    /// Its parameters.
-    pub value: Const,
 }
 
 /// The comparison of a leaf.
@@ -257,9 +247,14 @@ fn approvals_needed(fields: &RuleFields<'_, '_>) -> Decode<u32> {
 
 /// The obligations of a rule; the rule has the key only where it has some.
 fn obligations(fields: &RuleFields<'_, '_>, profile: Profile) -> Decode<Vec<Obligation>> {
-    let Some(item) = fields.get(OBLIGATIONS) else {
-        return Ok(Vec::new());
-    };
+    match fields.get(OBLIGATIONS) {
+        None => Ok(Vec::new()),
+        Some(item) => obligation_list(item, profile),
+    }
+}
+
+/// The obligations of a rule, or of a decision of a function.
+pub(super) fn obligation_list(item: Item<'_, '_>, profile: Profile) -> Decode<Vec<Obligation>> {
     let found = list(item, "`obligations`")?
         .map(|item| obligation(item, profile))
         .collect::<Decode<Vec<_>>>()?;

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::cfg::Node;
 use super::consts::PyConst;
+use super::decision::Obligation;
 use super::exception::Exception;
 use super::pattern::Pattern;
 use super::predicate::FastNode;
@@ -158,6 +159,7 @@ pub(crate) struct Inline {
 pub(crate) struct Decide {
     pub(crate) verdict: Verdict,
     pub(crate) args: Box<[(Argument, Code)]>,
+    pub(crate) obligations: Box<[Obligation]>,
     /// The number of what it makes, when that is always the same.
     pub(crate) always: Option<u32>,
 }

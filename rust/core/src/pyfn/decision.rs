@@ -6,6 +6,17 @@ use crate::value::constant::Const;
 /// The approval timeout when a constructor does not give one.
 pub(crate) const APPROVAL_SECONDS: i64 = 1800;
 
+/// What a call that a rule decides is bound to: the host performs it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Obligation {
+    /// The name, by which the host finds what performs it.
+    pub name: Box<str>,
+    /// True if it is performed before the effect, which depends on it.
+    pub before: bool,
+    /// Its parameters.
+    pub value: Const,
+}
+
 /// A decision of a function. The name of its rule is added to `matched_rules` when the decision is completed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionTemplate {
@@ -21,6 +32,8 @@ pub struct DecisionTemplate {
     pub timeout_seconds: Const,
     /// The number of approvers who must approve.
     pub approvals_needed: i64,
+    /// The obligations that it binds the call to.
+    pub obligations: Vec<Obligation>,
 }
 
 impl DecisionTemplate {
@@ -38,6 +51,7 @@ impl DecisionTemplate {
                 }
             },
             approvals_needed: 1,
+            obligations: Vec::new(),
         }
     }
 }

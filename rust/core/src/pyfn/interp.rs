@@ -727,6 +727,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
             return Ok(Val::Static(number));
         }
         let mut pending = Pending::new(node.verdict);
+        pending.obligations = &node.obligations;
         for (argument, code) in &node.args {
             let value = self.eval(code)?;
             match argument {

@@ -8,8 +8,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import UNSET
+
 from bobcat.frontend.python.analysis.kinds import InferredKind
 from bobcat.frontend.python.analysis.scope import Scope
+from bobcat.frontend.python.lowering.obligations import obligations_of
 from bobcat.ir import code as ir
 from bobcat.model import constructors
 from bobcat.model.decision import Decision, Verdict
@@ -51,8 +54,8 @@ def of_class(node: ast.Call, f: Scope) -> ir.Code:
             node, "makes a decision whose verdict is only known at run time", "write `Verdict.DENY` or another member"
         )
     names = {"approve_required": {"approvers", "timeout_seconds", "approvals_needed"}, "transform": {"transform_args"}}
-    allowed = {"verdict", "reason", "matched_rules"} | names.get(str(verdict), set())
-    _refuse_obligations(given, f)
+    allowed = {"verdict", "reason", "matched_rules", "obligations"} | names.get(str(verdict), set())
+    duties = dict(given).get("obligations")
     for name, item in given:
         if name not in allowed:
             raise f.error_at(
@@ -61,12 +64,13 @@ def of_class(node: ast.Call, f: Scope) -> ir.Code:
                 f"leave it out: it has no meaning in `{verdict}`",
             )
     _check_kinds(given, f)
-    args = [(name, f.value(item)) for name, item in given if name != "verdict"]
+    args = [(name, f.value(item)) for name, item in given if name not in ("verdict", "obligations")]
     if verdict is Verdict.APPROVE_REQUIRED and "timeout_seconds" not in dict(given):
         args.append(("timeout_seconds", ir.Constant(None)))
     if verdict is Verdict.TRANSFORM and "transform_args" not in dict(given):
         raise f.error_at(node, "transforms without `transform_args`", "pass the new arguments")
-    return ir.MakeDecision(verdict.value, tuple(args))
+    obligations = () if duties is None else obligations_of(duties, verdict, f)
+    return ir.MakeDecision(verdict.value, tuple(args), obligations or UNSET)
 
 
 _EXPECTED: dict[str, tuple[frozenset[InferredKind], str]] = {
@@ -79,19 +83,11 @@ _KNOWN: frozenset[InferredKind] = frozenset(
 )
 
 
-def _refuse_obligations(given: list[tuple[str, ast.expr]], f: Scope) -> None:
-    for name, item in given:
-        if name == "obligations":
-            raise f.error_at(
-                item,
-                "gives a decision obligations",
-                "write the rule in YAML or with `bobcat.build`, or keep it a callable",
-            )
-
-
 def _check_kinds(given: list[tuple[str, ast.expr]], f: Scope) -> None:
     """Warn about arguments whose type is definitely wrong."""
     for name, item in given:
+        if name == "obligations":
+            continue
         kinds, what = _EXPECTED.get(name, (_KNOWN, ""))
         if (kind := f.kind(item)) in _KNOWN and kind not in kinds:
             f.warn_at(item, f"passes a decision `{ast.unparse(item)}` as its `{name}`", f"give it {what}")

@@ -6,7 +6,7 @@ use crate::error::ErrorCode;
 use crate::lang::Verdict;
 use crate::num::bigint::BigInt;
 use crate::pyfn::consts::PyConst;
-use crate::pyfn::decision::{APPROVAL_SECONDS, DecisionTemplate, FunctionDecision};
+use crate::pyfn::decision::{APPROVAL_SECONDS, DecisionTemplate, FunctionDecision, Obligation};
 use crate::pyfn::exception::Failure;
 use crate::value::Value;
 use crate::value::constant::Const;
@@ -30,6 +30,7 @@ pub(in crate::pyfn) struct Pending<'p, V> {
     pub(in crate::pyfn) timeout_seconds: Val<'p, V>,
     pub(in crate::pyfn) approvals_needed: Val<'p, V>,
     pub(in crate::pyfn) transform_args: Val<'p, V>,
+    pub(in crate::pyfn) obligations: &'p [Obligation],
 }
 
 impl<'p, V: Value> Pending<'p, V> {
@@ -46,6 +47,7 @@ impl<'p, V: Value> Pending<'p, V> {
             },
             approvals_needed: Val::Int(1),
             transform_args: Val::None,
+            obligations: &[],
         }
     }
 
@@ -69,6 +71,7 @@ impl<'p, V: Value> Pending<'p, V> {
                 Val::Int(needed @ 1..) => *needed,
                 _ => return Err(ErrorCode::NotADecision),
             },
+            obligations: self.obligations.to_vec(),
         })
     }
 }
