@@ -149,6 +149,7 @@ class RunJournal:
         # First the status, then the lease, then the records: a later read can only return more.
         summary: RunSummary | None = await self._call("store.load", lease_keeper.store.run, self._run_id)
         await self._call("store.acquire", lease_keeper.acquire)
+        lease_keeper.start_heartbeat(self._on_lease_lost)  # at once: another run may block the event loop
         if (
             lease_keeper.lease.fence != (0 if summary is None else summary.fence) + 1
         ):  # the status or the epoch may have changed by now
@@ -163,7 +164,6 @@ class RunJournal:
             return
         if journal.final is None and not (self._is_new and self._grouping is not None):  # `acquire` made it `running`
             await self._call("store.acquire", self._set_status, "running", {})
-        lease_keeper.start_heartbeat(self._on_lease_lost)
 
     def _on_lease_lost(self, why: Loss) -> None:
         reason = why.detail if isinstance(why, Superseded) else why.error

@@ -2,6 +2,9 @@
 
 `RunJournal` holds one for a run in a store with leases. Between two renewals the run uses its own monotonic clock,
 which reaches the end of a lease before the store's clock does: it starts counting before the request to the store.
+
+The lease thread of the process renews it (`bobcat.stores.heartbeat`), so that a call that blocks the event loop costs
+no lease. A store without `lease_renewals`, or an event loop with a time of its own, has a task instead.
 """
 
 from __future__ import annotations
@@ -11,12 +14,14 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 from bobcat.aio.tasks import cancel_and_wait
 from bobcat.journal.records import StepRecord
 from bobcat.runtime.commands import StoreFailed, Superseded
+from bobcat.stores.heartbeat import RETRIES_PER_LEASE, SUSPENDED, lease_thread, renewals_of
 from bobcat.stores.protocol import DurableStore, GroupingStore, Lease, LeaseLost, RestorableStore, RunStatus
 from bobcat.text.json_text import format_exception
 
@@ -41,14 +46,15 @@ class LeaseKeeper:
         self.store = store
         self._run_id = run_id
         self._owner = owner or default_owner()
-        self._seconds = seconds
-        loop = asyncio.get_running_loop()
+        self.seconds = seconds
+        self.loop = asyncio.get_running_loop()
         # PERF: the clock behind `time` without a frame around it, a third of the time; every write reads it.
-        self._now = time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
+        self._now = time.monotonic if _has_real_time(self.loop) else self.loop.time
         self._append = store.append_fenced
         self._task: asyncio.Task[None] | None = None
+        self._on_loss: Callable[[Loss], None] | None = None
         self._lease: Lease | None = None
-        self._end = 0.0
+        self.end = 0.0
         self.due = 0.0
         self.paused = False
         """While true, the lease is neither renewed nor expired: a transaction of the store protects it."""
@@ -63,17 +69,38 @@ class LeaseKeeper:
     async def acquire(self) -> None:
         """Acquire the run. Raises `RunBusy`, and the store's exceptions."""
         began = self._now()
-        self._set_lease(await self.store.acquire(self._run_id, owner=self._owner, seconds=self._seconds), began)
+        self._set_lease(await self.store.acquire(self._run_id, owner=self._owner, seconds=self.seconds), began)
 
     async def renew(self) -> None:
         """Renew the lease. Raises `LeaseLost`, and the store's exceptions."""
         began = self._now()
-        self._set_lease(await self.store.renew(self.lease, seconds=self._seconds), began)
+        self._set_lease(await self.store.renew(self.lease, seconds=self.seconds), began)
 
     def _set_lease(self, lease: Lease, began: float) -> None:
         self._lease = lease
-        self.due = began + self._seconds / 3
-        self._end = began + self._seconds * 0.9
+        self.due = began + self.seconds / 3
+        self.end = began + self.seconds * 0.9
+
+    def renewed(self, lease: Lease, began: float) -> None:
+        """Note a renewal by the lease thread, which began at this time."""
+        if began + self.seconds / 3 > self.due:
+            self._set_lease(lease, began)
+
+    def lost(self, reason: str) -> None:
+        """Notify the run, from the lease thread, that another worker has it."""
+        self._notify(Superseded(reason))
+
+    def failed(self, problem: str) -> None:
+        """Notify the run, from the lease thread, that its lease is about to expire."""
+        self._notify(StoreFailed(f"store.renew failed: {problem}"))
+
+    def _notify(self, loss: Loss) -> None:
+        def deliver() -> None:
+            if self._on_loss is not None:  # else it has ended meanwhile
+                self._on_loss(loss)
+
+        with suppress(RuntimeError):  # the event loop is closed
+            self.loop.call_soon_threadsafe(deliver)
 
     def write(self, record: StepRecord) -> Awaitable[None]:
         """Append a record under the lease. Raises `LeaseLost`, and the store's exceptions.
@@ -108,21 +135,26 @@ class LeaseKeeper:
         except LeaseLost as lost:
             return Superseded(str(lost))
         except Exception as error:
-            return None if self._now() < self._end else StoreFailed(f"store.renew failed: {format_exception(error)}")
+            return None if self._now() < self.end else StoreFailed(f"store.renew failed: {format_exception(error)}")
         return None
 
     def start_heartbeat(self, on_loss: Callable[[Loss], None]) -> None:
         """Renew in the background from now on. `on_loss` is called when the lease is lost or about to expire."""
-        self._task = asyncio.get_running_loop().create_task(self._heartbeat(on_loss))
+        renewals = renewals_of(self.store) if self._now is time.monotonic else None
+        if renewals is None:
+            self._task = self.loop.create_task(self._heartbeat(on_loss))
+        else:
+            self._on_loss = on_loss
+            lease_thread().add(self, renewals)
 
     async def _heartbeat(self, on_loss: Callable[[Loss], None]) -> None:
-        problem = "the process was suspended for too long"
+        problem, retry = SUSPENDED, self.seconds / RETRIES_PER_LEASE
         while True:
             await asyncio.sleep(max(0.0, self.due - self._now()))
             if self.paused or not self.is_due():
-                await asyncio.sleep(self._seconds / 20)
+                await asyncio.sleep(retry)
                 continue
-            if self._now() >= self._end:
+            if self._now() >= self.end:
                 on_loss(StoreFailed(f"store.renew failed: {problem}"))
             try:
                 async with asyncio.timeout(self._renewal_timeout()):
@@ -132,7 +164,7 @@ class LeaseKeeper:
                 return
             except Exception as error:
                 problem = format_exception(error)
-                await asyncio.sleep(self._seconds / 20)
+                await asyncio.sleep(retry)
 
     async def detect_rollback(self) -> None:
         """Begin the store's next epoch when the store provably lost acknowledged data.
@@ -147,7 +179,7 @@ class LeaseKeeper:
 
     def _renewal_timeout(self) -> float:
         """Timeout of one renewal: the remaining lease time; an expired lease is still tried."""
-        return max(self._end - self._now(), self._seconds / 3)
+        return max(self.end - self._now(), self.seconds / 3)
 
     async def finish(self, store: GroupingStore, status: RunStatus, detail: Mapping[str, Any]) -> None:
         """Stop the renewals, set the status of the run and release it. Raises `LeaseLost`, and the store's
@@ -164,6 +196,15 @@ class LeaseKeeper:
             await self.store.release(self._lease)
 
     async def _stop_renewals(self) -> None:
+        if self._on_loss is not None:
+            lease_thread().remove(self)
+            self._on_loss = None
         task, self._task = self._task, None
         if task is not None:
             await cancel_and_wait(task)
+
+
+def _has_real_time(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return true for an event loop whose time is that of the process, not a simulated one."""
+    kind = type(loop)
+    return getattr(kind, "time", None) is asyncio.BaseEventLoop.time or kind.__module__.partition(".")[0] == "uvloop"

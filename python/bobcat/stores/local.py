@@ -6,8 +6,9 @@ writing.
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -16,7 +17,7 @@ from bobcat.stores.base import BaseStore
 from bobcat.stores.codec import moment_of, time_of
 from bobcat.stores.errors import lease_lost
 from bobcat.stores.lease_clock import ClockSample, lease_clock
-from bobcat.stores.protocol import Lease, RunBusy, RunStatus, StatusConflict
+from bobcat.stores.protocol import Lease, Renewals, RunBusy, RunStatus, StatusConflict
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -58,6 +59,15 @@ class LocalStore(BaseStore, Generic[A, S]):
     def __init__(self, clock: Callable[[], datetime] | None, state: type[S]) -> None:
         self._now, self._read = time_of(clock), lease_clock(clock)
         self._state_type = state
+        self.renewals_paused = False
+
+    def lease_renewals(self) -> Renewals:
+        """The store itself: any event loop may use it."""
+        return self
+
+    async def renew_all(self, leases: Sequence[Lease], *, seconds: float) -> Sequence[Lease | None]:
+        """Extend leases from now; None for a lost one. In SQLite, requests that arrive together share a transaction."""
+        return await asyncio.gather(*(self._renew(lease, seconds) for lease in leases))
 
     async def release(self, lease: Lease) -> None:
         """Release the run."""

@@ -243,6 +243,27 @@ class ErasableStore(DurableStore, Protocol):
         """
 
 
+class Renewals(Protocol):
+    """The renewals of a store's leases, for the event loop of another thread: see `bobcat.stores.heartbeat`."""
+
+    renewals_paused: bool
+    """True while a transaction of the store protects all of its leases: a renewal would wait for it."""
+
+    async def renew_all(self, leases: Sequence[Lease], *, seconds: float) -> Sequence[Lease | None]:
+        """Extend leases from now, with one statement; for each the extended one, or None for a lost one.
+
+        A lease whose run another transaction has locked at this moment is returned as it is: no other one waits for it.
+        """
+
+
+@runtime_checkable
+class RenewingStore(DurableStore, Protocol):
+    """A store whose leases another thread can renew while the event loop of their runs is blocked. Optional."""
+
+    def lease_renewals(self) -> Renewals:
+        """The renewals of this store object: the same object for every call."""
+
+
 METHODS = tuple(name for protocol in (RunStore, DurableStore) for name in vars(protocol) if not name.startswith("_"))
 
 

@@ -103,6 +103,14 @@ class PostgresConnections(ServerConnections[Connection, psycopg.Error]):
             await self._identify(connection)
             self._opened_once = True
 
+    def for_renewals(self) -> PostgresConnections:
+        """One more connection to the same database, for another event loop. It checks and identifies nothing: a renewal
+        can only extend a lease that the store has.
+        """
+        return _RenewalConnection(
+            self._conninfo, self._schema, pool_size=1, patience=self._patience, durability=self._durability
+        )
+
     async def _connect(self) -> Connection:
         connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
         try:
@@ -131,6 +139,11 @@ class PostgresConnections(ServerConnections[Connection, psycopg.Error]):
             if self._durability == "require":
                 raise StoreError("not_durable", f'{risk}, or pass `durability="warn"`')
             warnings.warn(risk, StoreWarning, stacklevel=2)
+
+
+class _RenewalConnection(PostgresConnections):
+    async def _open(self) -> None:
+        self._pool = Pool(self._connect, self._pool_size)
 
 
 def _is_transient(error: psycopg.Error) -> bool:

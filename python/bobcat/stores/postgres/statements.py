@@ -69,6 +69,16 @@ STATEMENTS = {
         WHERE run_id = %(run_id)s AND owner <> %(owner)s AND expires > clock_timestamp()""",
     "renew": f"""UPDATE bobcat.runs SET expires = {_LATER}, updated = clock_timestamp()
         WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner = %(owner)s RETURNING expires""",
+    # A run that is locked is passed over: the others do not wait for it.
+    "renew_all": f"""WITH held AS (SELECT run.run_id FROM bobcat.runs AS run JOIN unnest(%(runs)s::text[],
+                %(fences)s::bigint[], %(owners)s::text[]) AS lease (run_id, fence, owner)
+            ON run.run_id = lease.run_id AND run.fence = lease.fence AND run.owner = lease.owner
+            FOR NO KEY UPDATE OF run SKIP LOCKED)
+        UPDATE bobcat.runs AS run SET expires = {_LATER}, updated = clock_timestamp() FROM held
+        WHERE run.run_id = held.run_id RETURNING run.run_id, run.expires""",
+    "leased": """SELECT run.run_id FROM bobcat.runs AS run JOIN unnest(%(runs)s::text[],
+            %(fences)s::bigint[], %(owners)s::text[]) AS lease (run_id, fence, owner)
+        ON run.run_id = lease.run_id AND run.fence = lease.fence AND run.owner = lease.owner""",
     "release": """UPDATE bobcat.runs SET owner = NULL, updated = clock_timestamp()
         WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner = %(owner)s""",
     "set_status": f"""INSERT INTO bobcat.runs AS run (run_id, status, detail, epoch, fence)

@@ -15,9 +15,11 @@ from bobcat.journal.records import StepRecord
 from bobcat.stores.base import BaseStore
 from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, moment_of, record_of, row_of, text_of
 from bobcat.stores.errors import ENDED, JournalGap, duplicate_record, lease_lost, without_driver
+from bobcat.stores.heartbeat import lease_thread
 from bobcat.stores.postgres.group_commit import GroupCommit, Unit, append_units
+from bobcat.stores.postgres.renewals import PostgresRenewals
 from bobcat.stores.postgres.statements import statements_for
-from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
+from bobcat.stores.protocol import Entry, Lease, Renewals, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
 
 if TYPE_CHECKING:
     from bobcat.stores.postgres.pool import Connection
@@ -53,6 +55,7 @@ class PostgresStore(BaseStore):
             conninfo, schema, pool_size=pool_size, patience=patience, durability=durability
         )
         self._statements = statements_for(schema)
+        self._renewals = PostgresRenewals(self._connections.for_renewals(), self._statements)
         self._commits = GroupCommit(self._append_units, self._append_unit)
 
     async def release(self, lease: Lease) -> None:
@@ -164,8 +167,13 @@ class PostgresStore(BaseStore):
             yield _PostgresTransaction(self, connection, lease)
             await held(connection, "hold")
 
+    def lease_renewals(self) -> Renewals:
+        """The renewals of leases on another event loop, over a connection that opens when the first one is due."""
+        return self._renewals
+
     async def aclose(self) -> None:
         """Close the connections. The store cannot be used any more."""
+        await lease_thread().call(self._renewals.aclose())
         await self._connections.aclose()
 
     async def _acquire(self, run_id: str, owner: str, seconds: float) -> Lease:

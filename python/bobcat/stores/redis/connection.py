@@ -67,6 +67,29 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
 
         return await self.do(work)
 
+    async def run_many(self, script: str, calls: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Any]:
+        """Run a script once for each `(keys, arguments)`, in one round trip. Any: the results of the script."""
+
+        async def work(client: Client) -> list[Any]:
+            async with client.pipeline(transaction=False) as pipeline:
+                pipeline.script_load(SCRIPTS[script])
+                for keys, arguments in calls:
+                    pipeline.execute_command("EVALSHA", _DIGESTS[script], len(keys), *keys, *arguments)
+                return list(await pipeline.execute())[1:]
+
+        return await self.do(work)
+
+    def for_renewals(self) -> RedisConnection:
+        """One more connection to the same keys, for another event loop. It does not check the server again."""
+        return _RenewalConnection(
+            self._url,
+            self._prefix,
+            pool_size=1,
+            patience=self._patience,
+            durability=self._durability,
+            replicas=self._replicas,
+        )
+
     async def _attempt(self, work: Callable[[Client], Awaitable[T]]) -> T:
         # A sent request cannot be withdrawn: a caller that is cancelled meanwhile waits for its end.
         return await wait_shielded(work(self._client))
@@ -161,6 +184,11 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
         if found.get("maxmemory") != "0" and policy.startswith("allkeys"):
             risks.append(f"`maxmemory-policy` is `{policy}`, so journals are dropped when it is full: set `noeviction`")
         return risks
+
+
+class _RenewalConnection(RedisConnection):
+    async def _open(self) -> None:
+        self._client = self._connected()
 
 
 def _text(value: str | bytes) -> str:

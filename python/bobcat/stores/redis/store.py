@@ -22,7 +22,9 @@ from bobcat.stores.codec import (
     record_of_line,
 )
 from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost, without_driver
-from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
+from bobcat.stores.heartbeat import lease_thread
+from bobcat.stores.protocol import Entry, Lease, Renewals, RunBusy, RunStatus, RunSummary, StatusConflict
+from bobcat.stores.redis.renewals import RedisRenewals
 from bobcat.stores.redis.scripts import TOKEN
 
 if TYPE_CHECKING:
@@ -62,6 +64,11 @@ class RedisStore(BaseStore):
         self._connection = RedisConnection(
             url, prefix, pool_size=pool_size, patience=patience, durability=durability, replicas=replicas
         )
+        self._renewals = RedisRenewals(self._connection.for_renewals(), self._leased)
+
+    def lease_renewals(self) -> Renewals:
+        """The renewals of leases on another event loop, over a connection that opens when the first one is due."""
+        return self._renewals
 
     async def release(self, lease: Lease) -> None:
         """Release the run."""
@@ -197,6 +204,7 @@ class RedisStore(BaseStore):
 
     async def aclose(self) -> None:
         """Close the connections. The store cannot be used any more."""
+        await lease_thread().call(self._renewals.aclose())
         await self._connection.aclose()
 
     def _key(self, group: str, name: str) -> str:

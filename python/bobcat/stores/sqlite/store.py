@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from bobcat.stores.codec import (
     text_of,
 )
 from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost
+from bobcat.stores.heartbeat import lease_thread
 from bobcat.stores.local import LocalStore, RunState
 from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary, Transaction
 from bobcat.stores.sqlite.identity import begin_epoch, read_identity
@@ -69,6 +71,7 @@ class SQLiteStore(LocalStore[sqlite3.Connection, RunState]):
                 "bad_path", f"`{self._path}` is a URL: give a path, or use `bobcat.stores.urls.open_store`"
             )
         self._path, self._busy_seconds = os.path.abspath(self._path), busy_seconds
+        self._transactions = 0
         self._start()
 
     def _start(self) -> None:
@@ -85,9 +88,32 @@ class SQLiteStore(LocalStore[sqlite3.Connection, RunState]):
         """Begin the next epoch."""
         return await self._ask(begin_epoch, writes=True)
 
-    def transaction(self, lease: Lease) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction under a lease, on a connection of its own. Every other write to the file waits for its end."""
-        return transaction(self._path, lease, busy_seconds=self._busy_seconds, read=self._read)
+    @asynccontextmanager
+    async def transaction(self, lease: Lease) -> AsyncIterator[Transaction]:
+        """A transaction under a lease, on a connection of its own. Every other write to the file waits for its end.
+
+        So do acquisitions by other workers, which protects all leases. Those of this store object are renewed in the
+        transaction itself: else another worker could be the first to write after it.
+        """
+        self._transactions += 1
+        self.renewals_paused = True
+
+        def renew_due(connection: sqlite3.Connection) -> None:
+            now = time.monotonic()
+            for each in lease_thread().of(self):
+                if each.due > now:
+                    continue
+                state = self._load_state(connection, each.lease.run_id)
+                if state is not None and state.is_leased_as(each.lease):
+                    each.renewed(self._extend(connection, state, self._read(), each.seconds), now)
+
+        opening = transaction(self._path, lease, busy_seconds=self._busy_seconds, read=self._read, last=renew_due)
+        try:
+            async with opening as opened:
+                yield opened
+        finally:
+            self._transactions -= 1
+            self.renewals_paused = self._transactions > 0
 
     async def append_group(self, records: Sequence[StepRecord], lease: Lease) -> None:
         """Append consecutive records in one transaction."""

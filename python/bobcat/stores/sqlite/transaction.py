@@ -50,9 +50,14 @@ class SQLiteTransaction:
 
 @asynccontextmanager
 async def transaction(
-    path: str, lease: Lease, *, busy_seconds: float, read: Callable[[], ClockSample]
+    path: str,
+    lease: Lease,
+    *,
+    busy_seconds: float,
+    read: Callable[[], ClockSample],
+    last: Callable[[sqlite3.Connection], object],
 ) -> AsyncIterator[Transaction]:
-    """Begin, and commit when the block ends. `read` reads the store's clocks."""
+    """Begin, and commit when the block ends. `read` reads the store's clocks, `last` writes before the commit."""
     connections: list[sqlite3.Connection] = []
 
     def begin() -> None:
@@ -63,6 +68,7 @@ async def transaction(
         connections[0].execute("BEGIN IMMEDIATE")
 
     def commit() -> None:
+        last(connections[0])
         mark = count_write(connections[0])
         connections[0].execute("COMMIT")
         write_mark(path, mark)
