@@ -6,6 +6,8 @@
 
 pub(crate) mod classes;
 mod expand;
+#[cfg(feature = "analysis")]
+pub(crate) mod lowering;
 mod tables;
 
 use regex_syntax::hir::ClassUnicode;

@@ -27,6 +27,8 @@ mod nfa_sim;
 mod prefilter;
 mod rewrite;
 mod single;
+#[cfg(feature = "analysis")]
+pub(crate) mod states;
 
 use std::sync::Arc;
 

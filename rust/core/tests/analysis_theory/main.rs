@@ -1,4 +1,10 @@
-//! The decision procedures of the analysis, against the engine that decides.
+//! The decision procedures of the analysis, against the engine that decides. One crate, so that it is linked once.
 
 #[cfg(test)]
-mod interning;
+mod api;
+#[cfg(test)]
+mod numbers;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod properties;

@@ -3,7 +3,7 @@
 //! [`Texts`] answers for texts, [`number`] for numbers and instants. An answer is a value, a set of the wanted results that
 //! contradict each other, or the name of the budget that was hit; never a guess.
 //!
-//! ```no_run
+//! ```
 //! use bobcat_core::analysis::theory::{Solved, TextTest, Texts, TheoryBudget};
 //!
 //! let mut texts = Texts::new(TheoryBudget::default());
@@ -14,10 +14,21 @@
 //! # Ok::<(), bobcat_core::analysis::theory::GaveUp>(())
 //! ```
 
+mod alphabet;
+mod automaton;
 mod budget;
+mod count;
+mod formula;
+mod lower;
 pub mod number;
+mod order;
+mod product;
+mod pump;
+mod search;
+mod spans;
 mod test;
 mod texts;
+mod words;
 
 pub use budget::{GaveUp, GaveUpCode, TheoryBudget};
 pub use test::TextTest;
