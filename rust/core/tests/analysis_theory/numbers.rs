@@ -62,7 +62,7 @@ fn values_are_near_a_bound_and_whole_where_one_fits() {
 }
 
 #[test]
-fn neighbours_of_64_bits_are_told_apart() {
+fn neighbours_of_64_bits_are_distinct() {
     let top = i64::MAX;
     let tests = [
         (NumberTest::Above(int(top - 1), false), true),
@@ -141,7 +141,7 @@ fn random_answers_are_right_and_minimal() {
                     );
                 }
             }
-            Solved::GaveUp(gave_up) => panic!("{gave_up:?}"),
+            Solved::GaveUp(failure) => panic!("{failure:?}"),
         }
     }
     assert!(conflicts > 500, "{conflicts}");

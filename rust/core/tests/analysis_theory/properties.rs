@@ -104,7 +104,7 @@ fn answers_are_right_and_minimal() {
                     );
                 }
             }
-            Solved::GaveUp(gave_up) => panic!("{gave_up:?} {}", shown()),
+            Solved::GaveUp(failure) => panic!("{failure:?} {}", shown()),
         }
     }
     assert!(values > 200 && conflicts > 100, "{values} {conflicts}");

@@ -29,7 +29,7 @@ struct Place {
     from: Option<(u32, u32)>,
 }
 
-/// Finds a shortest text that has all goals; `None` if there is none.
+/// Finds a shortest text that has all goals; `None`: no text has.
 ///
 /// # Errors
 /// [`GaveUp`] at a budget.

@@ -105,7 +105,7 @@ impl Texts {
         }
         let list = match self.list(excluded) {
             Ok(list) => list,
-            Err(gave_up) => return Solved::GaveUp(gave_up),
+            Err(failure) => return Solved::GaveUp(failure),
         };
         let at = |results: Vec<Wanted>| {
             let places = results
@@ -125,13 +125,13 @@ impl Texts {
             let both = vec![(*id, false), (*id, true)];
             return match self.shrink(both, list) {
                 Ok(conflict) => at(conflict),
-                Err(gave_up) => Solved::GaveUp(gave_up),
+                Err(failure) => Solved::GaveUp(failure),
             };
         }
         match self.refine(places.keys().copied().collect(), list) {
             Ok(Ok(text)) => Solved::Value(text),
             Ok(Err(conflict)) => at(conflict),
-            Err(gave_up) => Solved::GaveUp(gave_up),
+            Err(failure) => Solved::GaveUp(failure),
         }
     }
 

@@ -172,7 +172,7 @@ impl Words {
         self.dead() + 1
     }
 
-    /// The characters that are told from each other.
+    /// The first code points of ranges that are alike.
     pub(super) fn cuts(words: &[String]) -> Vec<u32> {
         let found = words.iter().flat_map(|word| word.chars()).map(u32::from);
         let mut cuts: Vec<u32> = found.flat_map(|found| [found, found + 1]).collect();
