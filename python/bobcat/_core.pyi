@@ -15,6 +15,7 @@ from bobcat.model.decision import ActionRequest, Decision, ExecutionContext
 from bobcat.model.frozen import FrozenDict
 
 __all__ = [
+    "Analysis",
     "Chain",
     "ComposerLimits",
     "CoreError",
@@ -223,6 +224,22 @@ def evaluate_json(bundle: Program, data: bytes) -> list[Decision]:
 
     Raises CoreError with code `bad_request` and the line number for a line that is not a request.
     """
+
+@final
+class Analysis:
+    """Exact questions about policies. `policies` are canonical IR bytes of checked policies. CoreError for other bytes.
+
+    `states`, `nodes` and `assignments` are budgets of each search; an answer that hits one is unknown.
+    """
+
+    def __new__(
+        cls, policies: Sequence[bytes], *, states: int = 200000, nodes: int = 8000000, assignments: int = 20000
+    ) -> Self: ...
+    def ask(self, question: bytes, on_progress: Callable[[int, int, str], object] | None = None) -> bytes:
+        """Return the answer to a question, both JSON. The GIL is released. ValueError for an invalid question.
+
+        `on_progress(done, total, tool)` is called before each tool; a false result stops, with reason `stopped`.
+        """
 
 # One evaluated clause: (outcome, head, path, op, operand text, value text or None, error code or None, leaf index, the
 # texts that a facet parsed or None).

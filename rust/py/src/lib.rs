@@ -3,6 +3,7 @@
 //! A request is read in place, through the borrowed-value traits of the core ([`value`], [`request`]); an outcome becomes
 //! a `bobcat.model.decision.Decision` ([`decision`]), prebuilt wherever it is static. Nothing here decides.
 
+mod analysis;
 mod attribute;
 mod batch;
 mod bound_program;
@@ -50,6 +51,8 @@ mod _core {
     #[expect(non_upper_case_globals, reason = "a Python module attribute")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
+    #[pymodule_export]
+    use crate::analysis::Analysis;
     #[pymodule_export]
     use crate::batch::check_request;
     #[pymodule_export]

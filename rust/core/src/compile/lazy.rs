@@ -79,6 +79,20 @@ impl Program {
         clause.info.get().map(AsRef::as_ref)
     }
 
+    /// The canonical bytes of clause `index`; those of a trigger's are those of its rule.
+    #[cfg(feature = "analysis")]
+    pub(crate) fn clause_bytes(&self, index: u32) -> &[u8] {
+        let clause = self.clauses.get(index as usize);
+        clause.map_or(&[], |clause| self.source.get(clause.span))
+    }
+
+    /// Prepares a test of a value, or of what is derived from one, that reads nothing else.
+    #[cfg(feature = "analysis")]
+    pub(crate) fn prepare_check(&self, check: &Check) -> Option<Test> {
+        let check = (check.op, &check.operand, check.dialect);
+        test(check, &mut std::iter::empty(), (true, Kind::Plain, self))
+    }
+
     /// `None` for the clause of a trigger, which no policy wrote.
     fn read_clause(&self, clause: &Clause) -> Option<ClauseInfo> {
         let path = self.paths.get(clause.path as usize)?;

@@ -1,0 +1,419 @@
+//! Clauses as functions: one of the four truth values for each kind of value at the path.
+
+use crate::clause::operand::{Check, Operand};
+use crate::clause::predicate::Test;
+use crate::json::Json;
+use crate::json::value::JsonValue;
+use crate::lang::path::{Field, Head, Key};
+use crate::num::number::Number;
+use crate::program::Program;
+use crate::value::constant::Const;
+use crate::value::{Step, Value as _};
+
+use super::budget::{Reason, Stop};
+use super::dd::{ABSENT, Dd, ERROR, FALSE, TRUE};
+use super::line::as_i64;
+use super::sample;
+use super::slot::{Kind, Place, kinds};
+use super::space::{Space, clause_of};
+
+/// A check with the test that the engine evaluates.
+#[derive(Clone, Copy)]
+pub(super) struct Tested<'t> {
+    pub(super) check: &'t Check,
+    pub(super) test: &'t Test,
+    /// The bytes that tell it apart.
+    pub(super) name: &'t [u8],
+    pub(super) program: &'t Program,
+}
+
+impl Space<'_> {
+    /// Notes the paths of a clause; then its constants, when all slots are numbered.
+    pub(super) fn note_place(&mut self, program: &Program, clause: u32) {
+        if let Some((place, check)) = clause_of(program, clause) {
+            let holds_keys = kinds(&place).contains(&Kind::Map);
+            for key in keys_of(&check).into_iter().filter(|_| holds_keys) {
+                let mut keys = place.keys.clone();
+                keys.push(key.into());
+                self.place(Place {
+                    field: place.field,
+                    keys,
+                });
+            }
+            self.place(place);
+        }
+    }
+
+    pub(super) fn note_constants(&mut self, program: &Program, clause: u32) {
+        if let Some((place, check)) = clause_of(program, clause)
+            && let Some(&slot) = self.places.get(&place)
+            && let Some(slot) = self.slots.get_mut(slot)
+        {
+            slot.note(&check);
+        }
+    }
+
+    /// The truth value of a clause.
+    pub(super) fn leaf(&mut self, program: &Program, clause: u32) -> Result<Dd, Stop> {
+        let name = program.clause_bytes(clause);
+        if let Some(&known) = self.leaves.get(name) {
+            return Ok(known);
+        }
+        let made = self.new_leaf(program, clause, name)?;
+        self.leaves.insert(name.to_vec(), made);
+        Ok(made)
+    }
+
+    fn new_leaf(&mut self, program: &Program, clause: u32, name: &[u8]) -> Result<Dd, Stop> {
+        let Some((place, check)) = clause_of(program, clause) else {
+            let reason = match program.clause(clause) {
+                Some(info) if info.head == Head::Run => {
+                    let mut reason = Reason::new("memory", "a clause reads the state of a run");
+                    reason.path = Some(format!("run.{}", info.path.join(".")));
+                    reason
+                }
+                _ => Reason::new("path", "a clause reads a path that requests lack"),
+            };
+            return self.unknown((name, 0), &reason, &[FALSE, TRUE, ERROR]);
+        };
+        let test = program.test(clause);
+        if let Some(tool) = self.tool.clone()
+            && place.field() == Some(Field::Tool)
+            && place.keys.is_empty()
+            && sample::reads_beside(&check).is_none()
+        {
+            return Ok(sample::result_of(test, &sample::text(&tool)));
+        }
+        let Some(&slot) = self.places.get(&place) else {
+            return Err(Stop::Internal(format!("no slot of {}", place.text())));
+        };
+        let tested = Tested {
+            check: &check,
+            test,
+            name,
+            program,
+        };
+        self.at(slot, tested)
+    }
+
+    /// The result of a check at a slot, whatever holds it.
+    pub(super) fn at(&mut self, slot: usize, tested: Tested<'_>) -> Result<Dd, Stop> {
+        let (absent, unreadable) = match (tested.check.op.name, &tested.check.operand) {
+            ("exists", Operand::Const(Const::Bool(wanted))) => {
+                let missing = if *wanted { FALSE } else { TRUE };
+                (missing, missing)
+            }
+            _ => (ABSENT, ERROR),
+        };
+        let mut result = self.here(slot, tested, absent)?;
+        let mut below = slot;
+        let mut keys: Vec<Box<str>> = Vec::new();
+        while let Some(here) = self.slots.get(below)
+            && let Some(parent) = here.parent
+        {
+            keys.insert(0, here.place.keys.last().cloned().unwrap_or_default());
+            let maps = self.slots.get(parent).map(|slot| slot.maps.clone());
+            let mut runs = vec![(0, result)];
+            for (at, map) in (1..).zip(maps.unwrap_or_default()) {
+                let found = match step_into(&map, &keys) {
+                    Step::Absent => absent,
+                    Step::Unreadable => unreadable,
+                    Step::Found(value) => self.concrete(tested, value)?,
+                };
+                runs.push((at, found));
+            }
+            let map_bits = self
+                .slots
+                .get(parent)
+                .map(|slot| slot.map)
+                .unwrap_or_default();
+            let in_map = self.dd.switch(map_bits.var, map_bits.count, &runs)?;
+            result = self.by_kind(parent, |kind| match kind {
+                Kind::Map => in_map,
+                Kind::Absent | Kind::Null => absent,
+                _ => unreadable,
+            })?;
+            below = parent;
+        }
+        Ok(result)
+    }
+
+    /// The result for a known value.
+    fn concrete(&mut self, tested: Tested<'_>, value: JsonValue<'static>) -> Result<Dd, Stop> {
+        match sample::reads_beside(tested.check) {
+            None => Ok(sample::result(tested.test, value)),
+            Some(code) => self.beside(tested, code),
+        }
+    }
+
+    /// The result of a check that reads more than the value.
+    fn beside(&mut self, tested: Tested<'_>, code: &'static str) -> Result<Dd, Stop> {
+        let reason = Reason::new(
+            code,
+            match code {
+                "memory" => "a clause reads the state of a run",
+                _ => "a clause compares with another path",
+            },
+        );
+        self.unknown((tested.name, 0), &reason, &[FALSE, TRUE, ERROR, ABSENT])
+    }
+
+    /// The function with a result for each kind of value of a slot.
+    pub(super) fn by_kind(&mut self, slot: usize, result: impl Fn(Kind) -> Dd) -> Result<Dd, Stop> {
+        let Some(here) = self.slots.get(slot) else {
+            return Ok(FALSE);
+        };
+        let runs: Vec<(u32, Dd)> = (0..)
+            .zip(here.kinds.iter().map(|kind| result(*kind)))
+            .collect();
+        let bits = here.kind;
+        self.dd.switch(bits.var, bits.count, &runs)
+    }
+
+    /// The result of a check of the value of a slot, in a mapping that may have it.
+    fn here(&mut self, slot: usize, tested: Tested<'_>, absent: Dd) -> Result<Dd, Stop> {
+        let kinds = self.slots.get(slot).map_or(&[][..], |slot| slot.kinds);
+        let mut results = Vec::new();
+        for kind in kinds {
+            results.push((*kind, self.of_kind(slot, *kind, tested, absent)?));
+        }
+        self.by_kind(slot, |kind| {
+            let found = results.iter().find(|(known, _)| *known == kind);
+            found.map_or(FALSE, |(_, result)| *result)
+        })
+    }
+
+    fn of_kind(
+        &mut self,
+        slot: usize,
+        kind: Kind,
+        tested: Tested<'_>,
+        absent: Dd,
+    ) -> Result<Dd, Stop> {
+        if kind == Kind::Absent {
+            return Ok(absent);
+        }
+        if tested.check.op.name == "exists" {
+            return Ok(sample::result_of(tested.test, &Json::Null));
+        }
+        if let Some(code) = sample::reads_beside(tested.check) {
+            return self.beside(tested, code);
+        }
+        let single = |value: Json<'static>| Ok(sample::result_of(tested.test, &value));
+        match kind {
+            Kind::Absent => Ok(absent),
+            Kind::True => single(Json::Bool(true)),
+            Kind::False => single(Json::Bool(false)),
+            Kind::Null => single(Json::Null),
+            Kind::Broken => single(sample::broken()),
+            Kind::Number | Kind::Instant => self.of_number(slot, kind, tested),
+            Kind::Text => self.of_text(slot, tested),
+            Kind::List => self.of_list(slot, tested),
+            Kind::Map => self.of_map(slot, tested),
+        }
+    }
+
+    fn of_number(&mut self, slot: usize, kind: Kind, tested: Tested<'_>) -> Result<Dd, Stop> {
+        if tested.check.op.name == "occurs_in" {
+            let reason = Reason::new("occurs_in", "a clause searches for a number in a text");
+            return self.unknown((tested.name, 0), &reason, &[FALSE, TRUE]);
+        }
+        let Some(here) = self.slots.get(slot) else {
+            return Ok(FALSE);
+        };
+        let own = numbers(tested.check);
+        let mut runs = Vec::new();
+        for start in here.numbers.runs(&own) {
+            let Some(number) = here.numbers.cells.get(start) else {
+                continue;
+            };
+            let result = match (kind, as_i64(number)) {
+                (Kind::Instant, Some(micros)) => {
+                    sample::result(tested.test, sample::instant(micros))
+                }
+                _ => sample::result_of(tested.test, &sample::json_number(number)),
+            };
+            runs.push((start as u32, result));
+        }
+        let bits = here.number;
+        self.dd.switch(bits.var, bits.count, &runs)
+    }
+
+    /// The function of the lengths of lists and mappings for which a check has these results, found by `result`.
+    pub(super) fn of_count(
+        &mut self,
+        slot: usize,
+        check: &Check,
+        result: impl Fn(i64) -> Dd,
+    ) -> Result<Dd, Stop> {
+        let Some(here) = self.slots.get(slot) else {
+            return Ok(FALSE);
+        };
+        let mut own = numbers(check);
+        own.push(Number::Int(0));
+        let runs = here.counts.runs(&own).into_iter().filter_map(|start| {
+            let count = here.counts.cells.get(start).and_then(as_i64)?;
+            Some((start as u32, result(count)))
+        });
+        let (runs, bits): (Vec<_>, _) = (runs.collect(), here.count);
+        self.dd.switch(bits.var, bits.count, &runs)
+    }
+
+    fn of_map(&mut self, slot: usize, tested: Tested<'_>) -> Result<Dd, Stop> {
+        let name = tested.check.op.name;
+        let other = match name {
+            "eq" if is_whole(tested.check) => self.or_error(slot, tested, FALSE)?,
+            "length" => self.of_length(slot, tested)?,
+            "empty" => self.of_count(slot, tested.check, |count| {
+                let value = match count {
+                    0 => Vec::new(),
+                    _ => vec![("k".to_owned(), Json::Null)],
+                };
+                sample::result_of(tested.test, &sample::mapping(value))
+            })?,
+            "contains" | "contains_any" | "contains_all" => self.keys(slot, tested)?,
+            "any_of" | "all_of" | "not" => self.uncertain(tested, "a clause tests a mapping")?,
+            _ => sample::result_of(tested.test, &sample::mapping(Vec::new())),
+        };
+        let (maps, bits) = match self.slots.get(slot) {
+            Some(here) => (here.maps.clone(), here.map),
+            None => return Ok(FALSE),
+        };
+        let mut runs = vec![(0, other)];
+        runs.extend((1..).zip(maps.iter().map(|map| sample::result_of(tested.test, map))));
+        self.dd.switch(bits.var, bits.count, &runs)
+    }
+
+    /// The result of tests of a length, which are tests of an integer.
+    pub(super) fn of_length(&mut self, slot: usize, tested: Tested<'_>) -> Result<Dd, Stop> {
+        let Operand::Tests(checks) = &tested.check.operand else {
+            return Ok(ERROR);
+        };
+        let tests: Vec<Test> = checks
+            .iter()
+            .filter_map(|check| tested.program.prepare_check(check))
+            .collect();
+        self.of_count(slot, tested.check, |count| count_passes(&tests, count))
+    }
+
+    /// A result, or an error where a part of the value cannot be evaluated: only the evaluator knows which.
+    pub(super) fn or_error(
+        &mut self,
+        slot: usize,
+        tested: Tested<'_>,
+        result: Dd,
+    ) -> Result<Dd, Stop> {
+        let place = self.slots.get(slot).map(|slot| slot.place.text());
+        let mut reason = Reason::new("list", "a clause compares a list or a mapping as a whole");
+        reason.path = place;
+        self.unknown((tested.name, 2), &reason, &[result, ERROR])
+    }
+
+    pub(super) fn uncertain(&mut self, tested: Tested<'_>, message: &str) -> Result<Dd, Stop> {
+        let reason = Reason::new("list", message);
+        self.unknown((tested.name, 1), &reason, &[FALSE, TRUE, ERROR, ABSENT])
+    }
+
+    /// `contains` of a mapping: its keys.
+    fn keys(&mut self, slot: usize, tested: Tested<'_>) -> Result<Dd, Stop> {
+        use super::dd::Connect;
+        let (by, mut result) = match tested.check.op.name {
+            "contains_all" => (Connect::All, TRUE),
+            _ => (Connect::Any, FALSE),
+        };
+        let Operand::Const(operand) = &tested.check.operand else {
+            return Ok(ERROR);
+        };
+        let items = match operand {
+            Const::List(items) => items.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        for item in items {
+            let found = match item {
+                Const::Str(key) => self.key(slot, key)?,
+                _ => ERROR,
+            };
+            result = self.dd.connect(by, result, found)?;
+        }
+        Ok(result)
+    }
+
+    /// True where the mapping of a slot has a key.
+    fn key(&mut self, slot: usize, key: &str) -> Result<Dd, Stop> {
+        let Some(here) = self.slots.get(slot) else {
+            return Ok(FALSE);
+        };
+        let mut keys = here.place.keys.clone();
+        keys.push(key.into());
+        let place = Place {
+            field: here.place.field,
+            keys,
+        };
+        let Some(&child) = self.places.get(&place) else {
+            return Err(Stop::Internal(format!("no slot of {}", place.text())));
+        };
+        self.by_kind(child, |kind| match kind {
+            Kind::Absent => FALSE,
+            _ => TRUE,
+        })
+    }
+}
+
+/// The conjunction of tests of a length.
+pub(super) fn count_passes(tests: &[Test], count: i64) -> Dd {
+    let mut all = TRUE;
+    for test in tests {
+        let result = sample::result_of(test, &Json::Int(count));
+        all = match (all, result) {
+            (FALSE, _) | (_, FALSE) => FALSE,
+            (ERROR, _) | (_, ERROR) => ERROR,
+            (ABSENT, _) | (_, ABSENT) => ABSENT,
+            _ => TRUE,
+        };
+    }
+    all
+}
+
+/// The numbers and instants that a check compares with.
+pub(super) fn numbers(check: &Check) -> Vec<Number> {
+    let mut found = Vec::new();
+    sample::scalars(&check.operand, &mut |constant| {
+        found.extend(match constant {
+            Const::Timestamp(micros) => Some(Number::Int(*micros)),
+            constant => sample::number_of(constant),
+        });
+    });
+    found
+}
+
+/// Returns true for a comparison with a list or a mapping as a whole.
+pub(super) fn is_whole(check: &Check) -> bool {
+    matches!(
+        check.operand.constant(),
+        Some(Const::List(_) | Const::Map(_))
+    )
+}
+
+/// The keys that `contains` looks for in a mapping.
+fn keys_of(check: &Check) -> Vec<String> {
+    let mut keys = Vec::new();
+    if matches!(check.op.name, "contains" | "contains_any" | "contains_all") {
+        sample::scalars(&check.operand, &mut |constant| {
+            if let Const::Str(key) = constant {
+                keys.push(key.to_string());
+            }
+        });
+    }
+    keys
+}
+
+fn step_into(map: &Json<'static>, keys: &[Box<str>]) -> Step<JsonValue<'static>> {
+    let mut step = Step::Found(JsonValue::Json(map.clone()));
+    for key in keys {
+        match step {
+            Step::Found(value) => step = value.get(Key::unprepared(key)),
+            Step::Absent | Step::Unreadable => break,
+        }
+    }
+    step
+}

@@ -1,0 +1,421 @@
+//! From an assignment of variables to values: the joint theory of each path, and the values of a request.
+
+use std::collections::BTreeMap;
+
+use crate::json::Json;
+use crate::lang::path::Field;
+use crate::value::{Step, Value as _};
+
+use super::budget::{Reason, Stop};
+use super::dd::Literal;
+use super::line::as_i64;
+use super::sample;
+use super::slot::{Bits, Kind, Slot};
+use super::space::{Atom, Space};
+use super::theory::{Solved, TextId};
+
+/// Values with an assignment.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    /// The values of the fields of a request, by field.
+    pub(super) fields: BTreeMap<u8, Json<'static>>,
+    /// The time, in microseconds.
+    pub(super) instant: Option<i64>,
+    /// Reasons for which the values may not have what the assignment says.
+    pub(super) inexact: Vec<Reason>,
+}
+
+/// The values of an assignment.
+pub(super) enum Modelled {
+    Values(Model),
+    /// Literals that no request has together.
+    Conflict(Vec<Literal>),
+}
+
+/// An assignment under way.
+struct Assignment<'p> {
+    literals: &'p [Literal],
+    values: BTreeMap<u32, bool>,
+}
+
+impl Assignment<'_> {
+    fn value(&self, var: u32) -> Option<bool> {
+        self.values.get(&var).copied()
+    }
+
+    fn code(&self, bits: Bits, codes: usize) -> usize {
+        bits.code(&|var| self.value(var), codes)
+    }
+
+    fn is_set(&self, bits: Bits) -> bool {
+        (bits.var..bits.var + bits.count).any(|var| self.values.contains_key(&var))
+    }
+
+    /// The literals of some variables.
+    fn of(&self, is_of: impl Fn(u32) -> bool) -> impl Iterator<Item = Literal> {
+        let literals = self.literals.iter().copied();
+        literals.filter(move |(var, _)| is_of(*var))
+    }
+}
+
+type Valued = Result<Option<Json<'static>>, Failed>;
+
+enum Failed {
+    Conflict(Vec<Literal>),
+    Stop(Stop),
+}
+
+impl From<Stop> for Failed {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+impl Space<'_> {
+    /// The values of an assignment, which is a path of a diagram.
+    pub(super) fn model(&mut self, literals: &[Literal]) -> Result<Modelled, Stop> {
+        let assignment = Assignment {
+            literals,
+            values: literals.iter().copied().collect(),
+        };
+        let mut model = Model::default();
+        self.caveats.clear();
+        for slot in 0..self.slots.len() {
+            let Some(here) = self.slots.get(slot) else {
+                continue;
+            };
+            if here.parent.is_some() {
+                continue;
+            }
+            let Some(field) = here.place.field else {
+                continue;
+            };
+            let instant = here.kinds == [Kind::Instant];
+            let cell = assignment.code(here.number, here.numbers.cells.len());
+            if instant {
+                let set = assignment.is_set(here.number);
+                let cell = here.numbers.cells.get(cell).and_then(as_i64);
+                model.instant = cell.filter(|_| set);
+                continue;
+            }
+            match self.value(slot, &assignment) {
+                Ok(Some(value)) => {
+                    model.fields.insert(field, value);
+                }
+                Ok(None) => {}
+                Err(Failed::Conflict(literals)) => return Ok(Modelled::Conflict(literals)),
+                Err(Failed::Stop(stop)) => return Err(stop),
+            }
+        }
+        for (var, _) in literals {
+            if let Some(Atom::Free(reason)) = self.meaning(*var) {
+                model.inexact.push(reason.clone());
+            }
+        }
+        model.inexact.append(&mut self.caveats);
+        model.inexact.sort();
+        model.inexact.dedup();
+        Ok(Modelled::Values(model))
+    }
+
+    /// The value of a slot; `None`: it is absent, or has its default.
+    fn value(&mut self, slot: usize, assignment: &Assignment<'_>) -> Valued {
+        let Some(here) = self.slots.get(slot) else {
+            return Ok(None);
+        };
+        let kind = here.kinds.get(assignment.code(here.kind, here.kinds.len()));
+        let kind = kind.copied().unwrap_or(Kind::Absent);
+        let touched = self.is_touched(slot, assignment);
+        if !touched && !matches!(here.place.field(), None | Some(Field::Tool)) {
+            return Ok(None);
+        }
+        match kind {
+            Kind::Absent | Kind::Instant => Ok(None),
+            Kind::True => Ok(Some(Json::Bool(true))),
+            Kind::False => Ok(Some(Json::Bool(false))),
+            Kind::Null => Ok(Some(Json::Null)),
+            Kind::Broken => Ok(Some(sample::broken())),
+            Kind::Number => {
+                let cell = assignment.code(here.number, here.numbers.cells.len());
+                Ok(here.numbers.cells.get(cell).map(sample::json_number))
+            }
+            Kind::Text => self.text_value(slot, assignment),
+            Kind::List => self.list_value(slot, assignment),
+            Kind::Map => self.map_value(slot, assignment),
+        }
+    }
+
+    /// Returns true if the assignment has a literal of a slot, or of one below.
+    fn is_touched(&self, slot: usize, assignment: &Assignment<'_>) -> bool {
+        let own = |slot: &Slot| {
+            [
+                slot.kind,
+                slot.map,
+                slot.list,
+                slot.text,
+                slot.number,
+                slot.count,
+            ]
+            .iter()
+            .any(|bits| assignment.is_set(*bits))
+        };
+        let of_atoms = assignment
+            .values
+            .keys()
+            .any(|var| matches!(self.meaning(*var), Some(Atom::Text(of, _)) if *of == slot));
+        of_atoms
+            || self.slots.get(slot).is_some_and(own)
+            || self
+                .children(slot)
+                .iter()
+                .any(|child| self.is_touched(*child, assignment))
+    }
+
+    fn children(&self, slot: usize) -> Vec<usize> {
+        let all = self.slots.iter().enumerate();
+        let own = all.filter(|(_, child)| child.parent == Some(slot));
+        own.map(|(at, _)| at).collect()
+    }
+
+    /// The literals that make a slot have its type, and its value none of the constants.
+    fn ground(&self, slot: usize, assignment: &Assignment<'_>) -> Vec<Literal> {
+        let mut literals = Vec::new();
+        let mut next = Some(slot);
+        while let Some(here) = next.and_then(|slot| self.slots.get(slot)) {
+            let above = next != Some(slot);
+            literals.extend(assignment.of(|var| {
+                here.kind.has(var)
+                    || (above && here.map.has(var))
+                    || (!above
+                        && [here.text, here.list, here.map]
+                            .iter()
+                            .any(|bits| bits.has(var)))
+            }));
+            next = here.parent;
+        }
+        literals
+    }
+
+    fn conflict(
+        &self,
+        slot: usize,
+        assignment: &Assignment<'_>,
+        more: impl IntoIterator<Item = Literal>,
+    ) -> Failed {
+        let mut literals = self.ground(slot, assignment);
+        literals.extend(more);
+        literals.sort_unstable();
+        literals.dedup();
+        Failed::Conflict(literals)
+    }
+
+    fn text_value(&mut self, slot: usize, assignment: &Assignment<'_>) -> Valued {
+        let Some(here) = self.slots.get(slot) else {
+            return Ok(None);
+        };
+        let is_tool = here.place.field() == Some(Field::Tool) && here.place.keys.is_empty();
+        if is_tool && let Some(tool) = &self.tool {
+            return Ok(Some(sample::text(tool)));
+        }
+        let code = assignment.code(here.text, here.texts.len() + 1);
+        if let Some(constant) = code.checked_sub(1).and_then(|at| here.texts.get(at)) {
+            return Ok(Some(sample::text(constant)));
+        }
+        let mut excluded: Vec<String> = here.texts.clone();
+        if is_tool {
+            excluded.extend(self.tools.iter().cloned());
+        }
+        let mut wanted = Vec::new();
+        let mut literals = Vec::new();
+        for &(var, value) in assignment.literals {
+            if let Some(Atom::Text(of, id)) = self.meaning(var)
+                && *of == slot
+            {
+                wanted.push((*id, value));
+                literals.push((var, value));
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(Some(sample::text(&fresh(is_tool, &excluded))));
+        }
+        match self.text_with(&wanted, &excluded)? {
+            Ok(text) => Ok(Some(sample::text(&text))),
+            Err(conflict) => {
+                let literals: Vec<Literal> = conflict
+                    .into_iter()
+                    .filter_map(|at| literals.get(at).copied())
+                    .collect();
+                Err(self.conflict(slot, assignment, literals))
+            }
+        }
+    }
+
+    /// A text with these results, or those of them that contradict. PERF: most results are those of a shortest text for
+    /// the few others; only what such a text misses is added to the search.
+    fn text_with(
+        &mut self,
+        wanted: &[(TextId, bool)],
+        excluded: &[String],
+    ) -> Result<Result<String, Vec<usize>>, Stop> {
+        let excluded: Vec<&str> = excluded.iter().map(String::as_str).collect();
+        let mut chosen: Vec<usize> = (0..wanted.len())
+            .filter(|at| wanted.get(*at).is_some_and(|(_, value)| *value))
+            .collect();
+        loop {
+            self.budget.check()?;
+            let subset: Vec<(TextId, bool)> = chosen
+                .iter()
+                .filter_map(|at| wanted.get(*at).copied())
+                .collect();
+            let text = match self.texts.solve(&subset, &excluded) {
+                Solved::Value(text) => text,
+                Solved::Conflict(conflict) => {
+                    let places = conflict
+                        .into_iter()
+                        .filter_map(|at| chosen.get(at).copied());
+                    return Ok(Err(places.collect()));
+                }
+                Solved::GaveUp(reason) => return Err(reason.into()),
+            };
+            let mut missed = None;
+            for (at, (id, value)) in wanted.iter().enumerate() {
+                if !chosen.contains(&at) && self.texts.accepts(*id, &text)? != *value {
+                    missed = Some(at);
+                    break;
+                }
+            }
+            match missed {
+                Some(at) => chosen.push(at),
+                None => return Ok(Ok(text)),
+            }
+        }
+    }
+
+    fn list_value(&mut self, slot: usize, assignment: &Assignment<'_>) -> Valued {
+        let Some(here) = self.slots.get(slot) else {
+            return Ok(None);
+        };
+        let code = assignment.code(here.list, here.lists.len() + 1);
+        if let Some(constant) = code.checked_sub(1).and_then(|at| here.lists.get(at)) {
+            return Ok(Some(constant.clone()));
+        }
+        let count = match assignment.is_set(here.count) {
+            true => {
+                let cell = assignment.code(here.count, here.counts.cells.len());
+                here.counts.cells.get(cell).and_then(as_i64)
+            }
+            false => None,
+        };
+        let texts_only = here.place.field() == Some(Field::Scope);
+        for filler in ["x", "y", "z", "item"] {
+            let filled = vec![sample::text(filler); count.unwrap_or(0).max(0) as usize];
+            let made = sample::list(filled);
+            if !here.lists.contains(&made) {
+                return Ok(Some(made));
+            }
+            if count.is_none() && !texts_only {
+                let made = sample::list(vec![sample::text(filler)]);
+                if !here.lists.contains(&made) {
+                    return Ok(Some(made));
+                }
+            }
+        }
+        let bits = here.count;
+        let literals: Vec<Literal> = assignment.of(|var| bits.has(var)).collect();
+        Err(self.conflict(slot, assignment, literals))
+    }
+
+    fn map_value(&mut self, slot: usize, assignment: &Assignment<'_>) -> Valued {
+        let Some(here) = self.slots.get(slot) else {
+            return Ok(None);
+        };
+        let code = assignment.code(here.map, here.maps.len() + 1);
+        if let Some(constant) = code.checked_sub(1).and_then(|at| here.maps.get(at)) {
+            return Ok(Some(constant.clone()));
+        }
+        let (count_bits, set) = (here.count, assignment.is_set(here.count));
+        let cell = assignment.code(here.count, here.counts.cells.len());
+        let least = here.counts.cells.get(cell).and_then(as_i64).unwrap_or(0);
+        let most = here.counts.last_of(cell);
+        let maps = here.maps.clone();
+        let mut entries = Vec::new();
+        let mut present = Vec::new();
+        for child in self.children(slot) {
+            if let Some(value) = self.value(child, assignment)? {
+                let key = self
+                    .slots
+                    .get(child)
+                    .and_then(|slot| slot.place.keys.last());
+                entries.push((key.map(ToString::to_string).unwrap_or_default(), value));
+                present.push(child);
+            }
+        }
+        let known: Vec<String> = self
+            .children(slot)
+            .iter()
+            .filter_map(|child| self.slots.get(*child)?.place.keys.last())
+            .map(ToString::to_string)
+            .collect();
+        let mut junk = (0..)
+            .map(|at| format!("k{at}"))
+            .filter(|key| !known.contains(key));
+        if set {
+            if most.is_some_and(|most| (entries.len() as i64) > most) {
+                let kinds: Vec<Bits> = present
+                    .iter()
+                    .filter_map(|child| self.slots.get(*child).map(|slot| slot.kind))
+                    .collect();
+                let literals: Vec<Literal> = assignment
+                    .of(|var| count_bits.has(var) || kinds.iter().any(|bits| bits.has(var)))
+                    .collect();
+                return Err(self.conflict(slot, assignment, literals));
+            }
+            while (entries.len() as i64) < least {
+                entries.push((junk.next().unwrap_or_default(), Json::Bool(true)));
+            }
+        }
+        let mut made = sample::mapping(entries.clone());
+        if maps.iter().any(|map| same(map, &made)) {
+            let may_grow = !set || most.is_none_or(|most| (entries.len() as i64) < most);
+            if may_grow {
+                entries.push((junk.next().unwrap_or_default(), Json::Bool(true)));
+                made = sample::mapping(entries);
+            } else {
+                // Another mapping may have other values; which ones, only the constants of its keys would tell.
+                let message = "a mapping must differ from one that a clause compares with";
+                self.caveats.push(Reason::new("list", message));
+            }
+        }
+        Ok(Some(made))
+    }
+}
+
+/// Returns true for equal values, whatever the order of keys.
+fn same(left: &Json<'static>, right: &Json<'static>) -> bool {
+    use crate::json::value::JsonValue;
+    match (left, right) {
+        (Json::Map(one), Json::Map(other)) => {
+            one.entries().len() == other.entries().len()
+                && one.entries().iter().all(|(key, value)| {
+                    let key = crate::lang::path::Key::unprepared(key.as_str().unwrap_or_default());
+                    match JsonValue::Json(right.clone()).get(key) {
+                        Step::Found(JsonValue::Json(there)) => same(value, &there),
+                        _ => false,
+                    }
+                })
+        }
+        _ => left == right,
+    }
+}
+
+/// A readable text that is not among some others.
+fn fresh(is_tool: bool, excluded: &[String]) -> String {
+    let name = if is_tool { "other_tool" } else { "x" };
+    let mut made = name.to_owned();
+    let mut next = 1;
+    while excluded.contains(&made) {
+        next += 1;
+        made = format!("{name}{next}");
+    }
+    made
+}

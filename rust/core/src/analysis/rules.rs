@@ -1,0 +1,348 @@
+//! What each rule of a policy does: decide, match, or neither, and which earlier rules take its calls.
+
+use super::answer::{self, Object};
+use super::budget::{Reason, Stop};
+use super::dd::{Connect, Dd, ERROR, FALSE, TRUE};
+use super::find::add;
+use super::policy::{Ends, Policy};
+use super::search::{Found, Goal};
+use super::verify;
+use super::view::{View, unknown_end};
+use super::{Analysis, Asked};
+
+/// What is known of one rule.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    decides: Option<String>,
+    /// True if the search for a decision was not exact.
+    decides_unknown: bool,
+    matches: Option<String>,
+    matches_unknown: bool,
+    culprits: Vec<u32>,
+    reasons: Vec<Reason>,
+}
+
+impl Analysis {
+    pub(super) fn rules(&mut self, policy: usize, _clauses: bool, asked: &mut Asked<'_>) -> String {
+        let Some(of) = self.policies.get(policy) else {
+            return answer(&[]);
+        };
+        let mut known = vec![Known::default(); of.program.rule_count()];
+        let tools = asked.named.clone();
+        for (done, tool) in asked.tools.clone().iter().enumerate() {
+            let result = match asked.progress(done, tool.as_deref()) {
+                Ok(()) => self.rules_of(policy, tool.as_deref(), &tools, &mut known),
+                Err(stop) => Err(stop),
+            };
+            if let Err(stop) = result {
+                let ends = matches!(stop, Stop::Seconds | Stop::Stopped | Stop::Internal(_));
+                let rules = self
+                    .policies
+                    .get(policy)
+                    .map(|of| of.rules(tool.as_deref()));
+                let all = (0..known.len() as u32).collect();
+                let rules = if ends { all } else { rules.unwrap_or_default() };
+                for rule in rules {
+                    if let Some(one) = known.get_mut(rule as usize) {
+                        one.give_up(vec![stop.clone().into()]);
+                    }
+                }
+                if ends {
+                    break;
+                }
+            }
+        }
+        answer(&known)
+    }
+
+    /// The answer about a policy that is not analysed.
+    pub(super) fn unknown_rules(&self, policy: usize, reasons: &[Reason]) -> String {
+        let count = self
+            .policies
+            .get(policy)
+            .map_or(0, |of| of.program.rule_count());
+        let mut one = Known::default();
+        one.give_up(reasons.to_vec());
+        answer(&vec![one; count])
+    }
+
+    fn rules_of(
+        &mut self,
+        number: usize,
+        tool: Option<&str>,
+        tools: &[String],
+        known: &mut [Known],
+    ) -> Result<(), Stop> {
+        let open = |known: &[Known], rule: u32| {
+            known
+                .get(rule as usize)
+                .is_some_and(|one| one.decides.is_none())
+        };
+        let rules = match self.policies.get(number) {
+            Some(of) => of.rules(tool),
+            None => return Ok(()),
+        };
+        if !rules.iter().any(|rule| open(known, *rule)) {
+            return Ok(());
+        }
+        let mut view = View::new(self.parts(tools), &[number], tool);
+        let mut ends = Ends::default();
+        let decisions = view.decisions(&mut ends)?;
+        let (Some(&decision), Some(&policy)) = (decisions.first(), view.policies.first()) else {
+            return Ok(());
+        };
+        let reached = view.space.dd.terminals(decision);
+        for (place, &rule) in rules.iter().enumerate() {
+            if !open(known, rule) {
+                continue;
+            }
+            view.space.budget.check()?;
+            let mut one = known.get(rule as usize).cloned().unwrap_or_default();
+            let goals = Decides::new((number, policy), rule, &ends, &reached);
+            let mut found = Found::Nothing;
+            for goal in goals.iter().filter(|goal| !goal.ends.is_empty()) {
+                let next = view.space.search(decision, goal, &mut |request| {
+                    let decided = verify::decide(policy, request)?;
+                    let is = !decided.asks_host && decided.rule == Some(rule);
+                    Ok(is.then(|| request.to_owned()))
+                });
+                found = match (found, settled(next)?) {
+                    (_, witness @ Found::Witness(_)) => witness,
+                    (Found::Unknown(mut reasons), Found::Unknown(more)) => {
+                        add(&mut reasons, more);
+                        Found::Unknown(reasons)
+                    }
+                    (Found::Nothing, next) => next,
+                    (found, _) => found,
+                };
+                if matches!(found, Found::Witness(_)) {
+                    break;
+                }
+            }
+            match found {
+                Found::Witness(request) => {
+                    one.matches.get_or_insert_with(|| request.clone());
+                    one.decides = Some(request);
+                }
+                Found::Unknown(reasons) => {
+                    one.decides_unknown = true;
+                    add(&mut one.reasons, reasons);
+                }
+                Found::Nothing => {
+                    let earlier = rules.get(..place).unwrap_or_default();
+                    taken(&mut view, policy, (rule, earlier), &mut one)?;
+                }
+            }
+            if let Some(slot) = known.get_mut(rule as usize) {
+                *slot = one;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Known {
+    fn give_up(&mut self, reasons: Vec<Reason>) {
+        if self.decides.is_none() {
+            self.decides_unknown = true;
+            self.matches_unknown |= self.matches.is_none();
+            add(&mut self.reasons, reasons);
+        }
+    }
+}
+
+/// A search ends with what is unknown, unless the whole question ends.
+fn settled<T>(found: Result<Found<T>, Stop>) -> Result<Found<T>, Stop> {
+    match found {
+        Err(stop @ (Stop::Seconds | Stop::Stopped | Stop::Internal(_))) => Err(stop),
+        Err(stop) => Ok(Found::Unknown(vec![stop.into()])),
+        found => found,
+    }
+}
+
+/// Ends that one rule decides.
+#[derive(Default)]
+struct Decides {
+    ends: Vec<u32>,
+    caveats: Vec<(u32, Reason)>,
+}
+
+impl Decides {
+    /// The ends by a rule, those by its error last.
+    fn new(
+        (number, policy): (usize, &Policy),
+        rule: u32,
+        ends: &Ends,
+        reached: &[u32],
+    ) -> [Self; 2] {
+        let content = policy.content.get(rule as usize).copied();
+        let (mut fires, mut fails) = (Self::default(), Self::default());
+        for &at in reached {
+            let Some(end) = ends.get(at) else {
+                continue;
+            };
+            // What follows a transform may be decided by a rule that outranks it.
+            let through = end.unknown == Some("transform") || end.unknown == Some("layers");
+            if (end.rule == content && content.is_some()) || through {
+                let found = if end.fails { &mut fails } else { &mut fires };
+                found.ends.push(at);
+                if let Some(code) = end.unknown {
+                    let of = end.rule.and_then(|content| policy.rule_of(content));
+                    found
+                        .caveats
+                        .push((at, unknown_end(code, Some(number), of)));
+                }
+            }
+        }
+        [fires, fails]
+    }
+}
+
+impl Goal for Decides {
+    fn wants(&self, terminal: u32) -> bool {
+        self.ends.contains(&terminal)
+    }
+
+    fn caveat(&self, terminal: u32) -> Option<Reason> {
+        let found = self.caveats.iter().find(|(at, _)| *at == terminal);
+        found.map(|(_, reason)| reason.clone())
+    }
+}
+
+/// True, exactly.
+struct IsTrue;
+
+impl Goal for IsTrue {
+    fn wants(&self, terminal: u32) -> bool {
+        Dd::terminal(terminal) == TRUE
+    }
+
+    fn caveat(&self, _: u32) -> Option<Reason> {
+        None
+    }
+}
+
+/// Looks for calls that a rule matches although it decides nothing, and for the earlier rules that take them all.
+fn taken(
+    view: &mut View<'_>,
+    policy: &Policy,
+    (rule, earlier): (u32, &[u32]),
+    one: &mut Known,
+) -> Result<(), Stop> {
+    if policy.matched(rule).is_none() {
+        return Ok(());
+    }
+    let matched = view.space.matched(policy, rule)?;
+    let id = view.space.dd.operation();
+    let mut left = view.space.dd.map(id, matched, &mut |value| {
+        if Dd::terminal(value) == TRUE {
+            TRUE
+        } else {
+            FALSE
+        }
+    })?;
+    let whole = left;
+    let mut culprits: Vec<u32> = Vec::new();
+    loop {
+        let found = view.space.search(left, &IsTrue, &mut |request| {
+            let decided = verify::decide(policy, request)?;
+            Ok(Some((request.to_owned(), decided.rule)))
+        });
+        match settled(found)? {
+            Found::Nothing => break,
+            Found::Unknown(reasons) => {
+                one.matches_unknown |= one.matches.is_none();
+                add(&mut one.reasons, reasons);
+                return Ok(());
+            }
+            Found::Witness((request, taker)) => {
+                one.matches.get_or_insert(request);
+                let Some(taker) =
+                    taker.filter(|taker| earlier.contains(taker) && !culprits.contains(taker))
+                else {
+                    return Ok(());
+                };
+                culprits.push(taker);
+                left = without(view, policy, left, taker)?;
+            }
+        }
+    }
+    // The fewest that are needed: without each one, some call is left.
+    let mut at = 0;
+    while at < culprits.len() {
+        let mut fewer = culprits.clone();
+        fewer.remove(at);
+        let mut rest = whole;
+        for &other in &fewer {
+            rest = without(view, policy, rest, other)?;
+        }
+        let needed = view
+            .space
+            .search(rest, &IsTrue, &mut |_| Ok(Some(())))
+            .map(|found| !matches!(found, Found::Nothing));
+        match needed {
+            Ok(false) => culprits = fewer,
+            _ => at += 1,
+        }
+    }
+    for culprit in culprits {
+        if !one.culprits.contains(&culprit) {
+            one.culprits.push(culprit);
+        }
+    }
+    one.culprits.sort_unstable();
+    Ok(())
+}
+
+/// The part of a function that a rule does not decide.
+fn without(view: &mut View<'_>, policy: &Policy, of: Dd, rule: u32) -> Result<Dd, Stop> {
+    let matched = view.space.matched(policy, rule)?;
+    let restricts = !policy.verdict(rule).permits() && !policy.program.defaults().continue_on_error;
+    let id = view.space.dd.operation();
+    let passes = view
+        .space
+        .dd
+        .map(id, matched, &mut |value| match Dd::terminal(value) {
+            TRUE => FALSE,
+            ERROR if restricts => FALSE,
+            _ => TRUE,
+        })?;
+    view.space.dd.connect(Connect::All, of, passes)
+}
+
+fn answer(known: &[Known]) -> String {
+    let items = (0_u32..).zip(known).map(|(index, one)| {
+        let state = |witness: &Option<String>, unknown: bool| match (witness, unknown) {
+            (Some(_), _) => "witness",
+            (None, true) => "unknown",
+            (None, false) => "none",
+        };
+        let decides = state(&one.decides, one.decides_unknown);
+        let matches = state(&one.matches, one.matches_unknown || one.decides_unknown);
+        let witness = one.decides.as_ref().or(one.matches.as_ref());
+        let culprits = if decides == "none" {
+            one.culprits.as_slice()
+        } else {
+            &[]
+        };
+        Object::new()
+            .raw("index", &index.to_string())
+            .text("decides", decides)
+            .text("matches", matches)
+            .raw("witness", witness.map_or("null", String::as_str))
+            .raw(
+                "culprits",
+                &answer::list(culprits.iter().map(u32::to_string)),
+            )
+            .reasons(
+                "reasons",
+                if decides == "witness" {
+                    &[]
+                } else {
+                    &one.reasons
+                },
+            )
+            .finish()
+    });
+    Object::new().raw("rules", &answer::list(items)).finish()
+}

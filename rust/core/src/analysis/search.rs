@@ -1,0 +1,114 @@
+//! The search for a request: a path of a diagram, values with it, and the decision of the real evaluator.
+
+use super::budget::{GUESSES, Reason, Stop};
+use super::dd::{Connect, Dd, FALSE, Literal, TRUE};
+use super::model::Modelled;
+use super::space::Space;
+use super::witness;
+
+/// The answer to a search.
+#[derive(Debug)]
+pub(super) enum Found<T> {
+    /// A request, confirmed.
+    Witness(T),
+    /// Proved: no request has it.
+    Nothing,
+    /// Neither, for these reasons.
+    Unknown(Vec<Reason>),
+}
+
+/// The terminals that a search wants.
+pub(super) trait Goal {
+    /// Returns true for a terminal that may be what is wanted.
+    fn wants(&self, terminal: u32) -> bool;
+    /// The reason for which a terminal does not say what the evaluator decides.
+    fn caveat(&self, terminal: u32) -> Option<Reason>;
+}
+
+impl Space<'_> {
+    /// Searches a request whose terminal is wanted. `confirm` asks the evaluator about one.
+    pub(super) fn search<T>(
+        &mut self,
+        function: Dd,
+        goal: &impl Goal,
+        confirm: &mut impl FnMut(&str) -> Result<Option<T>, Stop>,
+    ) -> Result<Found<T>, Stop> {
+        let mut narrowed: Option<Dd> = None;
+        let mut reasons: Vec<Reason> = Vec::new();
+        let mut guesses = 0;
+        for _ in 0..self.budget.assignments {
+            self.budget.check()?;
+            let path = match narrowed {
+                Some(rest) => self.dd.path(rest, &mut |value| Dd::terminal(value) == TRUE),
+                None => self.dd.path(function, &mut |value| goal.wants(value)),
+            };
+            let Some(path) = path else {
+                return Ok(match guesses {
+                    0 => Found::Nothing,
+                    _ => Found::Unknown(reasons),
+                });
+            };
+            let lemma = self
+                .lemmas
+                .iter()
+                .find(|lemma| holds(lemma, &path))
+                .cloned();
+            let block = match lemma {
+                Some(lemma) => lemma,
+                None => match self.model(&path)? {
+                    Modelled::Conflict(literals) => {
+                        if literals.is_empty() {
+                            return Err(Stop::Internal("a conflict of nothing".to_owned()));
+                        }
+                        self.lemmas.push(literals.clone());
+                        literals
+                    }
+                    Modelled::Values(model) => {
+                        let request = witness::request(&model, self.tool.as_deref());
+                        if let Some(found) = confirm(&request)? {
+                            return Ok(Found::Witness(found));
+                        }
+                        let mut caveats = model.inexact;
+                        let ends = self.dd.terminals_at(function, &path);
+                        caveats.extend(ends.into_iter().filter_map(|end| goal.caveat(end)));
+                        if caveats.is_empty() {
+                            return Err(Stop::Internal(format!(
+                                "the evaluator decides otherwise on {request}"
+                            )));
+                        }
+                        for caveat in caveats {
+                            if !reasons.contains(&caveat) {
+                                reasons.push(caveat);
+                            }
+                        }
+                        guesses += 1;
+                        if guesses >= GUESSES {
+                            return Ok(Found::Unknown(reasons));
+                        }
+                        path
+                    }
+                },
+            };
+            let rest = match narrowed {
+                Some(rest) => rest,
+                None => {
+                    let id = self.dd.operation();
+                    self.dd.map(id, function, &mut |value| {
+                        if goal.wants(value) { TRUE } else { FALSE }
+                    })?
+                }
+            };
+            let cube = self.dd.cube(&block)?;
+            let outside = self.dd.not(cube)?;
+            narrowed = Some(self.dd.connect(Connect::All, rest, outside)?);
+        }
+        Err(Stop::Assignments(self.budget.assignments))
+    }
+}
+
+/// Returns true if an assignment has all literals.
+fn holds(lemma: &[Literal], path: &[Literal]) -> bool {
+    lemma
+        .iter()
+        .all(|literal| path.binary_search(literal).is_ok())
+}

@@ -1,0 +1,258 @@
+//! Slots: the values at one path, divided at the constants that the policies compare them with.
+
+use std::collections::BTreeSet;
+
+use crate::clause::operand::{Check, Operand};
+use crate::json::Json;
+use crate::lang::path::Field;
+use crate::value::constant::Const;
+
+use super::line::{COUNTS, Domain, INSTANTS, Line};
+use super::sample;
+
+/// A path: the field that it begins with (`None`: an element of a list), and the keys below.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) field: Option<u8>,
+    pub(super) keys: Vec<Box<str>>,
+}
+
+impl Place {
+    pub(super) fn new(field: Field, keys: &[Box<str>]) -> Self {
+        Self {
+            field: Some(field as u8),
+            keys: keys.to_vec(),
+        }
+    }
+
+    /// The field that the path begins with.
+    pub(super) fn field(&self) -> Option<Field> {
+        let at = usize::from(self.field?);
+        Field::ALL.get(at).copied()
+    }
+
+    /// The path of what holds this value; `None` of a field, and of an element.
+    pub(super) fn parent(&self) -> Option<Self> {
+        let (_, rest) = self.keys.split_last()?;
+        Some(Self {
+            field: self.field,
+            keys: rest.to_vec(),
+        })
+    }
+
+    /// The path as a policy writes it.
+    pub(super) fn text(&self) -> String {
+        let mut parts: Vec<&str> = Vec::new();
+        if let Some(field) = self.field() {
+            let (head, keys) = field.path();
+            parts.push(head.as_str());
+            parts.extend(keys);
+        }
+        parts.extend(self.keys.iter().map(AsRef::as_ref));
+        parts.join(".")
+    }
+}
+
+/// The types of values at a path, absence among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Absent,
+    Text,
+    Number,
+    True,
+    False,
+    Null,
+    List,
+    Map,
+    /// A text with a lone surrogate: no operator can evaluate it.
+    Broken,
+    Instant,
+}
+
+/// The types that a path can have; a witness prefers earlier ones.
+pub(super) fn kinds(place: &Place) -> &'static [Kind] {
+    use Kind::{Absent, Broken, False, Instant, List, Map, Null, Number, Text, True};
+    let Some(field) = place.field() else {
+        return match place.keys.is_empty() {
+            true => &[Text, Number, True, False, Null, List, Map, Broken],
+            false => &[Absent, Text, Number, True, False, Null, List, Map, Broken],
+        };
+    };
+    if !place.keys.is_empty() {
+        return &[Absent, Text, Number, True, False, Null, List, Map, Broken];
+    }
+    match field {
+        Field::Tool => &[Text],
+        Field::Args | Field::Extra => &[Map],
+        Field::Reversible | Field::HasShadow => &[False, True],
+        Field::Scope => &[List],
+        Field::BlastRadiusHint => &[Null, Number],
+        Field::Isolation | Field::PrincipalName => &[Null, Text, Broken],
+        Field::StepSeq => &[Number],
+        Field::Timestamp => &[Instant],
+        Field::Task => &[Absent, Text, Broken],
+        Field::Cost
+        | Field::Effect
+        | Field::Environment
+        | Field::Workspace
+        | Field::CorrelationId
+        | Field::PrincipalKind
+        | Field::PrincipalId => &[Text, Broken],
+        // In definitions of memory only.
+        Field::Result | Field::Record => &[Absent],
+    }
+}
+
+/// A number of variables that together are a number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bits {
+    pub(super) var: u32,
+    pub(super) count: u32,
+}
+
+impl Bits {
+    /// Variables from `next` on, for so many codes.
+    pub(super) fn of(codes: usize, next: &mut u32) -> Self {
+        let count = usize::BITS - codes.saturating_sub(1).leading_zeros();
+        let bits = Self { var: *next, count };
+        *next += count;
+        bits
+    }
+
+    pub(super) fn has(self, var: u32) -> bool {
+        (self.var..self.var + self.count).contains(&var)
+    }
+
+    /// The number of an assignment; variables without a value are false. Codes from `codes` on are the last one.
+    pub(super) fn code(self, values: &impl Fn(u32) -> Option<bool>, codes: usize) -> usize {
+        let bits = (self.var..self.var + self.count).map(|var| values(var) == Some(true));
+        let code = bits.fold(0, |code, bit| code * 2 + usize::from(bit));
+        code.min(codes.saturating_sub(1))
+    }
+}
+
+/// The values at one path.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) place: Place,
+    pub(super) parent: Option<usize>,
+    pub(super) kinds: &'static [Kind],
+    pub(super) kind: Bits,
+    /// The texts that it is compared with; code 0 is any other text.
+    pub(super) texts: Vec<String>,
+    pub(super) text: Bits,
+    /// Its numbers, or its instants.
+    pub(super) numbers: Line,
+    pub(super) number: Bits,
+    /// The lengths of its lists and mappings.
+    pub(super) counts: Line,
+    pub(super) count: Bits,
+    /// The lists and mappings that it is compared with as a whole; code 0 is any other one.
+    pub(super) lists: Vec<Json<'static>>,
+    pub(super) list: Bits,
+    pub(super) maps: Vec<Json<'static>>,
+    pub(super) map: Bits,
+    found: BTreeSet<String>,
+}
+
+impl Slot {
+    pub(super) fn new(place: Place, parent: Option<usize>) -> Self {
+        let domain = match place.field() {
+            Some(Field::Timestamp) => INSTANTS,
+            Some(Field::StepSeq | Field::BlastRadiusHint) => Domain::Integers,
+            _ => Domain::Numbers,
+        };
+        Self {
+            kinds: kinds(&place),
+            place,
+            parent,
+            kind: Bits::default(),
+            texts: Vec::new(),
+            text: Bits::default(),
+            numbers: Line::new(domain),
+            number: Bits::default(),
+            counts: Line::new(COUNTS),
+            count: Bits::default(),
+            lists: Vec::new(),
+            list: Bits::default(),
+            maps: Vec::new(),
+            map: Bits::default(),
+            found: BTreeSet::new(),
+        }
+    }
+
+    /// Divides the values at the constants of a check.
+    pub(super) fn note(&mut self, check: &Check) {
+        match check.op.name {
+            "length" | "byte_length" => sample::scalars(&check.operand, &mut |constant| {
+                if let Some(number) = sample::number_of(constant) {
+                    self.counts.cut(&number);
+                }
+            }),
+            "empty" => {
+                self.found.insert(String::new());
+                self.counts.cut(&crate::num::number::Number::Int(0));
+            }
+            "any_of" | "all_of" | "not" => {
+                if let Operand::Tests(checks) = &check.operand {
+                    checks.iter().for_each(|check| self.note(check));
+                }
+            }
+            "eq" | "in" | "not_in" => {
+                if let Operand::Const(constant) = &check.operand {
+                    self.note_whole(check, constant);
+                }
+                self.note_numbers(check);
+            }
+            "gt" | "ge" | "lt" | "le" | "between" | "not_between" => self.note_numbers(check),
+            _ => {}
+        }
+    }
+
+    fn note_whole(&mut self, check: &Check, constant: &Const) {
+        let scalar = |constant: &Const, found: &mut BTreeSet<String>| {
+            if let Const::Str(text) = constant {
+                found.insert(text.to_string());
+            }
+        };
+        match (check.op.name, constant) {
+            ("eq", Const::List(_)) => add(&mut self.lists, sample::of_const(constant)),
+            ("eq", Const::Map(_)) => add(&mut self.maps, sample::of_const(constant)),
+            (_, Const::List(items)) => items.iter().for_each(|item| scalar(item, &mut self.found)),
+            (_, constant) => scalar(constant, &mut self.found),
+        }
+    }
+
+    fn note_numbers(&mut self, check: &Check) {
+        sample::scalars(&check.operand, &mut |constant| {
+            let number = match constant {
+                Const::Timestamp(micros) => Some(crate::num::number::Number::Int(*micros)),
+                constant => sample::number_of(constant),
+            };
+            if let Some(number) = number {
+                self.numbers.cut(&number);
+            }
+        });
+    }
+
+    /// Gives it its variables, once all checks are known.
+    pub(super) fn finish(&mut self, next: &mut u32) {
+        self.texts = std::mem::take(&mut self.found).into_iter().collect();
+        self.numbers.finish();
+        self.counts.finish();
+        self.kind = Bits::of(self.kinds.len(), next);
+        self.map = Bits::of(self.maps.len() + 1, next);
+        self.list = Bits::of(self.lists.len() + 1, next);
+        self.text = Bits::of(self.texts.len() + 1, next);
+        self.number = Bits::of(self.numbers.cells.len(), next);
+        self.count = Bits::of(self.counts.cells.len(), next);
+    }
+}
+
+fn add(known: &mut Vec<Json<'static>>, value: Option<Json<'static>>) {
+    if let Some(value) = value
+        && !known.contains(&value)
+    {
+        known.push(value);
+    }
+}

@@ -1,0 +1,164 @@
+//! The requests of one tool as assignments of boolean variables, and what each variable means.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::clause::operand::Check;
+use crate::lang::path::{Field, Head};
+use crate::program::Program;
+
+use super::budget::{Budget, Reason, Stop};
+use super::dd::{Dd, Diagrams, Literal};
+use super::slot::{Place, Slot};
+use super::theory::{TextId, TextTest, Texts};
+
+/// The meaning of a variable that is no part of a number.
+#[derive(Debug)]
+pub(super) enum Atom {
+    /// A text that is not a constant of its slot passes a test.
+    Text(usize, TextId),
+    /// The key of a mapping is there.
+    Free(Reason),
+}
+
+/// The requests of one tool.
+#[derive(Debug)]
+pub(super) struct Space<'a> {
+    pub(super) dd: Diagrams,
+    pub(super) texts: &'a mut Texts,
+    pub(super) budget: Budget,
+    pub(super) slots: Vec<Slot>,
+    pub(super) places: BTreeMap<Place, usize>,
+    /// Variables from `base` on, in order.
+    pub(super) atoms: Vec<Atom>,
+    pub(super) base: u32,
+    pub(super) text_atoms: BTreeMap<(usize, TextTest), u32>,
+    free: HashMap<(Vec<u8>, usize), u32>,
+    pub(super) leaves: HashMap<Vec<u8>, Dd>,
+    /// The tool; `None`: any other than those of `tools`.
+    pub(super) tool: Option<String>,
+    pub(super) tools: &'a [String],
+    /// Literals that no request has together.
+    pub(super) lemmas: Vec<Vec<Literal>>,
+    /// Reasons for which the values of the last assignment may not have its results.
+    pub(super) caveats: Vec<Reason>,
+}
+
+impl<'a> Space<'a> {
+    pub(super) fn new(
+        (tool, tools): (Option<String>, &'a [String]),
+        texts: &'a mut Texts,
+        budget: &Budget,
+    ) -> Self {
+        Self {
+            dd: Diagrams::new(budget.nodes),
+            texts,
+            budget: budget.clone(),
+            slots: Vec::new(),
+            places: BTreeMap::new(),
+            atoms: Vec::new(),
+            base: 0,
+            text_atoms: BTreeMap::new(),
+            free: HashMap::new(),
+            leaves: HashMap::new(),
+            tool,
+            tools,
+            lemmas: Vec::new(),
+            caveats: Vec::new(),
+        }
+    }
+
+    /// Makes the slots of a path.
+    pub(super) fn place(&mut self, place: Place) {
+        if self.places.contains_key(&place) {
+            return;
+        }
+        if let Some(parent) = place.parent() {
+            self.place(parent);
+        }
+        // The number is given by `finish`, when all are known.
+        self.places.insert(place, usize::MAX);
+    }
+
+    /// Gives each slot its number: parents come before what they hold.
+    pub(super) fn number_slots(&mut self) {
+        for (at, (place, slot)) in self.places.iter_mut().enumerate() {
+            *slot = at;
+            self.slots.push(Slot::new(place.clone(), None));
+        }
+        for slot in &mut self.slots {
+            let parent = slot.place.parent();
+            slot.parent = parent.and_then(|parent| self.places.get(&parent).copied());
+        }
+    }
+
+    /// Gives the slots their variables, once their constants are known.
+    pub(super) fn finish(&mut self) {
+        let mut next = 0;
+        for slot in &mut self.slots {
+            slot.finish(&mut next);
+        }
+        self.base = next;
+    }
+
+    /// A new variable.
+    pub(super) fn atom(&mut self, atom: Atom) -> u32 {
+        self.atoms.push(atom);
+        self.base + self.atoms.len() as u32 - 1
+    }
+
+    /// The meaning of a variable, if it is not a part of a number.
+    pub(super) fn meaning(&self, var: u32) -> Option<&Atom> {
+        self.atoms.get(var.checked_sub(self.base)? as usize)
+    }
+
+    /// One of the `results`, which only the evaluator knows: the `part` of the clause with these bytes.
+    pub(super) fn unknown(
+        &mut self,
+        (clause, part): (&[u8], usize),
+        reason: &Reason,
+        results: &[Dd],
+    ) -> Result<Dd, Stop> {
+        let mut result = results.last().copied().unwrap_or(super::dd::ERROR);
+        for (at, other) in results.iter().enumerate().rev().skip(1) {
+            let key = (clause.to_vec(), part * 8 + at);
+            let var = match self.free.get(&key) {
+                Some(&var) => var,
+                None => {
+                    let var = self.atom(Atom::Free(reason.clone()));
+                    self.free.insert(key, var);
+                    var
+                }
+            };
+            // Variables of later results are below.
+            result = self.dd.node(var, *other, result)?;
+        }
+        Ok(result)
+    }
+
+    /// The text atom of a slot.
+    pub(super) fn text_atom(&mut self, slot: usize, test: TextTest) -> Result<u32, Stop> {
+        if let Some(&var) = self.text_atoms.get(&(slot, test.clone())) {
+            return Ok(var);
+        }
+        let id = self.texts.add(test.clone())?;
+        let var = self.atom(Atom::Text(slot, id));
+        self.text_atoms.insert((slot, test), var);
+        Ok(var)
+    }
+}
+
+/// A clause of a program as a check of the value at a place. `None`: at a path that no request has.
+pub(super) fn clause_of(program: &Program, clause: u32) -> Option<(Place, Check)> {
+    let info = program.clause(clause)?;
+    if info.head == Head::Run {
+        return None;
+    }
+    let (field, taken) = Field::resolve(info.head, &info.path)?;
+    let keys = info.path.get(taken..).unwrap_or_default();
+    let check = Check {
+        op: info.op,
+        operand: info.operand.clone(),
+        dialect: info.dialect,
+    };
+    Some((Place::new(field, keys), check))
+}

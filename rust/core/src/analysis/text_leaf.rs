@@ -1,0 +1,306 @@
+//! Checks of texts: known for the constants of a slot, atoms for any other text.
+
+use std::collections::BTreeSet;
+
+use crate::clause::operand::{Check, Operand};
+use crate::clause::ops::OperandType;
+use crate::num::number::Number;
+use crate::value::constant::Const;
+
+use super::budget::{Reason, Stop};
+use super::dd::{Connect, Dd, ERROR, FALSE, TRUE};
+use super::leaf::{Tested, count_passes, numbers};
+use super::line::{COUNTS, Line, as_i64};
+use super::sample;
+use super::space::Space;
+use super::theory::TextTest;
+
+/// A text that no policy compares with: equality and membership have one result for all such texts.
+const OTHER: &str = "\u{10fffd}\u{10fffc}\u{10fffd}";
+
+impl Space<'_> {
+    /// The result of a check of a text.
+    pub(super) fn of_text(&mut self, slot: usize, tested: Tested<'_>) -> Result<Dd, Stop> {
+        let other = self.other_text(slot, tested, false)?;
+        let Some(here) = self.slots.get(slot) else {
+            return Ok(FALSE);
+        };
+        let bits = here.text;
+        let free = matches!(tested.check.op.operand, OperandType::Places);
+        if bits.count == 0 {
+            return Ok(other);
+        }
+        let texts = here.texts.clone();
+        let mut runs = vec![(0, other)];
+        if let "eq" | "in" | "not_in" = tested.check.op.name {
+            // PERF: all texts but its own have one result.
+            let rest = sample::result_of(tested.test, &sample::text(OTHER));
+            let mut last = None;
+            let own = own_texts(tested.check);
+            for (at, text) in (1..).zip(&texts) {
+                let result = match own.contains(text) {
+                    true => sample::result_of(tested.test, &sample::text(text)),
+                    false => rest,
+                };
+                if last != Some(result) {
+                    runs.push((at, result));
+                    last = Some(result);
+                }
+            }
+        } else {
+            for (at, text) in (1..).zip(&texts) {
+                let result = match free {
+                    true => other,
+                    false => sample::result_of(tested.test, &sample::text(text)),
+                };
+                runs.push((at, result));
+            }
+        }
+        self.dd.switch(bits.var, bits.count, &runs)
+    }
+
+    /// The result for texts other than the constants. `lower`: of the text in lower case.
+    fn other_text(&mut self, slot: usize, tested: Tested<'_>, lower: bool) -> Result<Dd, Stop> {
+        let check = tested.check;
+        let constant = check.operand.constant();
+        match (check.op.name, &check.operand) {
+            ("matches", Operand::Const(Const::Str(pattern))) => {
+                let pattern = pattern.to_string();
+                self.atom_of(slot, TextTest::Matches { pattern }, lower)
+            }
+            ("starts_with", _) => match texts(constant) {
+                Some(texts) => self.atom_of(slot, TextTest::StartsWith(texts), lower),
+                None => Ok(ERROR),
+            },
+            ("ends_with", _) => match texts(constant) {
+                Some(texts) => self.atom_of(slot, TextTest::EndsWith(texts), lower),
+                None => Ok(ERROR),
+            },
+            ("contains" | "contains_any" | "contains_all", Operand::Const(operand)) => {
+                self.contained(slot, (check.op.name, operand), lower)
+            }
+            ("gt" | "ge" | "lt" | "le" | "between" | "not_between", Operand::Const(operand)) => {
+                match ordered(check.op.name, operand) {
+                    Some((test, negated)) => {
+                        let found = self.atom_of(slot, test, lower)?;
+                        if negated {
+                            self.dd.not(found)
+                        } else {
+                            Ok(found)
+                        }
+                    }
+                    None => Ok(ERROR),
+                }
+            }
+            ("eq" | "in" | "not_in", Operand::Const(_)) => {
+                let rest = sample::result_of(tested.test, &sample::text(OTHER));
+                let own = own_texts(check);
+                match own.first() {
+                    Some(one) if lower => {
+                        let hit = sample::result_of(tested.test, &sample::text(one));
+                        let found = self.atom_of(slot, TextTest::OneOf(own), true)?;
+                        self.dd.choose(found, [hit, rest, rest])
+                    }
+                    _ => Ok(rest),
+                }
+            }
+            ("length" | "byte_length", Operand::Tests(_)) => self.lengths(slot, tested, lower),
+            ("lower", Operand::Tests(checks)) => {
+                self.group(slot, (Connect::All, checks), tested, true)
+            }
+            ("all_of", Operand::Tests(checks)) => {
+                self.group(slot, (Connect::All, checks), tested, lower)
+            }
+            ("not", Operand::Tests(checks)) => {
+                let all = self.group(slot, (Connect::All, checks), tested, lower)?;
+                self.dd.not(all)
+            }
+            ("any_of", Operand::Tests(checks)) => {
+                self.group(slot, (Connect::Any, checks), tested, lower)
+            }
+            ("occurs_in", _) => {
+                let reason = Reason::new("occurs_in", "a clause searches for the value in a text");
+                self.unknown((tested.name, 3), &reason, &[FALSE, TRUE, ERROR])
+            }
+            (name, Operand::Tests(_)) if matches!(check.op.operand, OperandType::Facet(_)) => {
+                let path = self.slots.get(slot).map(|slot| slot.place.text());
+                let mut reason = Reason::new("facet", format!("a clause tests parts of a {name}"));
+                reason.path = path;
+                self.unknown(
+                    (tested.name, 4),
+                    &reason,
+                    &[FALSE, TRUE, ERROR, super::dd::ABSENT],
+                )
+            }
+            _ => Ok(sample::result_of(tested.test, &sample::text(OTHER))),
+        }
+    }
+
+    fn group(
+        &mut self,
+        slot: usize,
+        (by, checks): (Connect, &[Check]),
+        tested: Tested<'_>,
+        lower: bool,
+    ) -> Result<Dd, Stop> {
+        let mut result = match by {
+            Connect::All => TRUE,
+            Connect::Any => FALSE,
+        };
+        for (at, check) in checks.iter().enumerate() {
+            let Some(test) = tested.program.prepare_check(check) else {
+                return Err(Stop::Internal("a test cannot be prepared".to_owned()));
+            };
+            // Free variables of a nested test have a name of their own.
+            let name = [tested.name, b"/", at.to_string().as_bytes()].concat();
+            let inner = Tested {
+                check,
+                test: &test,
+                name: &name,
+                ..tested
+            };
+            let found = self.other_text(slot, inner, lower)?;
+            result = self.dd.connect(by, result, found)?;
+        }
+        Ok(result)
+    }
+
+    /// The atom of a test.
+    fn atom_of(&mut self, slot: usize, test: TextTest, lower: bool) -> Result<Dd, Stop> {
+        let test = match lower {
+            true => TextTest::Lower(Box::new(test)),
+            false => test,
+        };
+        let var = self.text_atom(slot, test)?;
+        self.dd.node(var, FALSE, TRUE)
+    }
+
+    fn contained(
+        &mut self,
+        slot: usize,
+        (name, operand): (&str, &Const),
+        lower: bool,
+    ) -> Result<Dd, Stop> {
+        let items = match operand {
+            Const::List(items) => items.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        if name == "contains_all" {
+            let mut all = TRUE;
+            for item in items {
+                let found = match item {
+                    Const::Str(text) => {
+                        self.atom_of(slot, TextTest::Contains(vec![text.to_string()]), lower)?
+                    }
+                    _ => ERROR,
+                };
+                all = self.dd.connect(Connect::All, all, found)?;
+            }
+            return Ok(all);
+        }
+        let texts: Vec<String> = items.iter().filter_map(text_of).collect();
+        let rest = if texts.len() < items.len() {
+            ERROR
+        } else {
+            FALSE
+        };
+        if texts.is_empty() {
+            return Ok(rest);
+        }
+        let found = self.atom_of(slot, TextTest::Contains(texts), lower)?;
+        self.dd.connect(Connect::Any, found, rest)
+    }
+
+    /// `length` and `byte_length`: the lengths with each result as bounds.
+    fn lengths(&mut self, slot: usize, tested: Tested<'_>, lower: bool) -> Result<Dd, Stop> {
+        let Operand::Tests(checks) = &tested.check.operand else {
+            return Ok(ERROR);
+        };
+        let tests: Vec<_> = checks
+            .iter()
+            .filter_map(|check| tested.program.prepare_check(check))
+            .collect();
+        let mut line = Line::new(COUNTS);
+        numbers(tested.check)
+            .iter()
+            .for_each(|number| line.cut(number));
+        line.cut(&Number::Int(0));
+        line.finish();
+        let cells: Vec<(i64, Dd)> = line
+            .cells
+            .iter()
+            .filter_map(as_i64)
+            .map(|count| (count, count_passes(&tests, count)))
+            .collect();
+        let first = cells.first().map_or(FALSE, |(_, result)| *result);
+        if cells.iter().all(|(_, result)| *result == first) {
+            return Ok(first);
+        }
+        let mut result = FALSE;
+        for wanted in [super::dd::ABSENT, ERROR, TRUE] {
+            let mut ranges = Vec::new();
+            for (at, (least, found)) in cells.iter().enumerate() {
+                if *found != wanted {
+                    continue;
+                }
+                let min = u64::try_from(*least).ok();
+                let max = cells
+                    .get(at + 1)
+                    .and_then(|(next, _)| u64::try_from(next - 1).ok());
+                ranges.push(match tested.check.op.name {
+                    "length" => TextTest::Length { min, max },
+                    _ => TextTest::ByteLength { min, max },
+                });
+            }
+            let test = match ranges.len() {
+                0 => continue,
+                1 => ranges.remove(0),
+                _ => TextTest::Any(ranges),
+            };
+            let found = self.atom_of(slot, test, lower)?;
+            result = self.dd.choose(found, [wanted, result, result])?;
+        }
+        Ok(result)
+    }
+}
+
+fn text_of(constant: &Const) -> Option<String> {
+    match constant {
+        Const::Str(text) => Some(text.to_string()),
+        _ => None,
+    }
+}
+
+/// The texts of an operand that is a text or a list of texts.
+fn texts(constant: Option<&Const>) -> Option<Vec<String>> {
+    match constant? {
+        Const::List(items) => items.iter().map(text_of).collect(),
+        single => Some(vec![text_of(single)?]),
+    }
+}
+
+/// The texts that equality and membership compare with.
+fn own_texts(check: &Check) -> BTreeSet<String> {
+    let mut own = BTreeSet::new();
+    match check.operand.constant() {
+        Some(Const::List(items)) => own.extend(items.iter().filter_map(text_of)),
+        Some(single) => own.extend(text_of(single)),
+        None => {}
+    }
+    own
+}
+
+/// A comparison of texts by code point, and if it is negated.
+fn ordered(name: &str, operand: &Const) -> Option<(TextTest, bool)> {
+    let (least, most) = match (name, operand) {
+        ("between" | "not_between", Const::List(bounds)) => match bounds.as_slice() {
+            [least, most] => (Some((text_of(least)?, true)), Some((text_of(most)?, true))),
+            _ => return None,
+        },
+        ("gt", operand) => (Some((text_of(operand)?, false)), None),
+        ("ge", operand) => (Some((text_of(operand)?, true)), None),
+        ("lt", operand) => (None, Some((text_of(operand)?, false))),
+        (_, operand) => (None, Some((text_of(operand)?, true))),
+    };
+    Some((TextTest::Ordered { least, most }, name == "not_between"))
+}

@@ -1,0 +1,118 @@
+//! The policies as one tool meets them.
+
+use super::Analysis;
+use super::budget::{Budget, Reason, Stop};
+use super::dd::Dd;
+use super::policy::{Ends, Policy, Section};
+use super::space::Space;
+use super::theory::Texts;
+
+/// Some policies as one tool meets them.
+pub(super) struct View<'a> {
+    pub(super) space: Space<'a>,
+    pub(super) policies: Vec<&'a Policy>,
+    /// The rules of each that can matter.
+    pub(super) rules: Vec<Vec<u32>>,
+}
+
+/// The parts of an analysis that a view borrows.
+pub(super) struct Parts<'a> {
+    pub(super) policies: &'a [Policy],
+    pub(super) texts: &'a mut Texts,
+    pub(super) budget: &'a Budget,
+    pub(super) tools: &'a [String],
+}
+
+impl Analysis {
+    pub(super) fn parts<'a>(&'a mut self, tools: &'a [String]) -> Parts<'a> {
+        Parts {
+            policies: &self.policies,
+            texts: &mut self.texts,
+            budget: &self.budget,
+            tools,
+        }
+    }
+}
+
+impl<'a> View<'a> {
+    /// The policies with these numbers, for a tool; `None`: for any that is not named.
+    pub(super) fn new(parts: Parts<'a>, numbers: &[usize], tool: Option<&str>) -> Self {
+        let policies: Vec<&Policy> = numbers
+            .iter()
+            .filter_map(|number| parts.policies.get(*number))
+            .collect();
+        let rules: Vec<Vec<u32>> = policies.iter().map(|policy| policy.rules(tool)).collect();
+        let mut space = Space::new(
+            (tool.map(str::to_owned), parts.tools),
+            parts.texts,
+            parts.budget,
+        );
+        let read: Vec<(&Policy, &[u32])> = policies
+            .iter()
+            .copied()
+            .zip(rules.iter().map(Vec::as_slice))
+            .collect();
+        space.read(&read);
+        Self {
+            space,
+            policies,
+            rules,
+        }
+    }
+
+    /// Makes the atoms of all rules, those of the policies in turn.
+    fn interleave(&mut self) -> Result<(), Stop> {
+        let most = self.rules.iter().map(Vec::len).max().unwrap_or(0);
+        for at in 0..most {
+            for (policy, rules) in self.policies.iter().zip(&self.rules) {
+                if let Some(&rule) = rules.get(at) {
+                    self.space.matched(policy, rule)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The decisions of all policies of the view.
+    pub(super) fn decisions(&mut self, ends: &mut Ends) -> Result<Vec<Dd>, Stop> {
+        self.interleave()?;
+        let mut decisions = Vec::new();
+        for (policy, rules) in self.policies.iter().zip(&self.rules) {
+            decisions.push(self.space.policy(policy, rules, ends)?);
+        }
+        Ok(decisions)
+    }
+}
+
+impl Space<'_> {
+    /// The end of each request by a policy, of which only some rules matter.
+    pub(super) fn policy(
+        &mut self,
+        policy: &Policy,
+        rules: &[u32],
+        ends: &mut Ends,
+    ) -> Result<Dd, Stop> {
+        let whole = Section {
+            defaults: policy.program.defaults(),
+        };
+        self.decision((policy, whole), rules, ends)
+    }
+}
+
+/// The reason for which an end is not known.
+pub(super) fn unknown_end(code: &'static str, policy: Option<usize>, rule: Option<u32>) -> Reason {
+    Reason {
+        policy,
+        rule,
+        ..Reason::new(
+            code,
+            match code {
+                "transform" => "the rules that outrank a transform decide on the new arguments",
+                "host_rule" => "a host rule can decide",
+                "function_rule" => "a Python rule can decide",
+                "layers" => "layers of which one rewrites the arguments",
+                _ => "the evaluator knows the verdict",
+            },
+        )
+    }
+}
