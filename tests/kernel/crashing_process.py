@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import bobcat
 from bobcat import FinalAnswer, Happened, Message, NotHappened, RunResult, ToolCall, ToolSet, tool
+from bobcat.stores.protocol import batching
 
 AMOUNTS = (10, 20, 30)
 POLICY = bobcat.compile_policy("rules: [{id: pay, match: {tool: pay}, decision: allow}]")
@@ -21,7 +22,15 @@ class Died(BaseException):
 
 
 class CrashingStore:
-    """A `TransactionalStore` over another one, for one worker: it dies before or after write `at`, counted from 1."""
+    """A `TransactionalStore` over another one, for one worker: it dies before or after write `at`, counted from 1.
+
+    Over a `BatchingStore` it is one too.
+    """
+
+    def __new__(cls, inner: Any, *args: Any, **options: Any) -> CrashingStore:
+        if batching(inner) is not None and not issubclass(cls, CrashingBatches):
+            return object.__new__(type(cls.__name__, (CrashingBatches, cls), {}))
+        return object.__new__(cls)
 
     def __init__(self, inner: Any, at: int = 0, *, after: bool = False) -> None:
         self._inner = inner
@@ -99,10 +108,28 @@ for _name in ("load", "load_from", "runs", "run", "get", "scan", "now", "aclose"
     setattr(CrashingStore, _name, _forward)
 
 
+class CrashingBatches(CrashingStore):
+    """Counts each batch as one write."""
+
+    async def begin(self, run_id: str, **options: Any) -> Any:
+        return await self._write(self._inner.begin, run_id, **options)
+
+    async def append_group(self, records: Any, lease: Any) -> None:
+        await self._write(self._inner.append_group, records, lease)
+
+    async def finish(self, status: Any, **options: Any) -> None:
+        await self._write(self._inner.finish, status, **options)
+
+    async def conclude(self, records: Any, status: Any, **options: Any) -> None:
+        await self._write(self._inner.conclude, records, status, **options)
+
+
 class Payer:
-    """Makes the three payments, one after the other."""
+    """Makes the three payments, one after the other. It takes its time, so that results are written meanwhile."""
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
         done = sum(message.role == "tool" for message in conversation)
         return ToolCall("pay", {"amount": AMOUNTS[done]}) if done < len(AMOUNTS) else FinalAnswer("all paid")
 

@@ -1,6 +1,6 @@
 """Workers in processes of their own, killed and stopped at every write of a run.
 
-`python killed_workers.py HOW STORE DIRECTORY PREFIX`. HOW is `kill` (SIGKILL), `kill_some` (every third write), `stop`
+`python killed_workers.py HOW STORE DIRECTORY PREFIX`. HOW is `kill` (SIGKILL), `kill_some` (every second one), `stop`
 (SIGSTOP, and SIGCONT when another worker has finished the run) or `freeze` (SIGSTOP inside the tool, for two effects);
 STORE the URL of a store, PREFIX what run ids begin with. Prints one JSON object: what was paid in each run, and what
 became of the workers. The processes are forks of this one, which has imported everything and started no thread.
@@ -163,7 +163,7 @@ def kill(url: str, directory: Path) -> dict[str, Any]:
 
 def kill_some(url: str, directory: Path) -> dict[str, Any]:
     """`kill`, for a store to which every process makes a slow connection."""
-    return _signalled(url, directory, signal.SIGKILL, every=3)
+    return _signalled(url, directory, signal.SIGKILL, every=2)
 
 
 def stop(url: str, directory: Path) -> dict[str, Any]:

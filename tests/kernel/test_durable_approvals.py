@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -295,6 +295,7 @@ def test_a_step_that_may_have_run_needs_another_approval(desk: Desk) -> None:
         await desk.approvals.grant(id, approver="alice")
         append = type(desk.store).append
         append_fenced = type(desk.store).append_fenced
+        append_group = getattr(type(desk.store), "append_group", None)
 
         def refuses(record: StepRecord) -> None:
             if record.kind == "action.result":
@@ -308,9 +309,17 @@ def test_a_step_that_may_have_run_needs_another_approval(desk: Desk) -> None:
             refuses(record)
             await append_fenced(self, record, lease)
 
+        async def grouped(self: Any, records: Sequence[StepRecord], lease: Any) -> None:
+            for record in records:
+                refuses(record)
+            assert append_group is not None
+            await append_group(self, records, lease)
+
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(type(desk.store), "append", plain)
             patch.setattr(type(desk.store), "append_fenced", fenced)
+            if append_group is not None:
+                patch.setattr(type(desk.store), "append_group", grouped)
             assert (await desk.run()).result.error is not None
         assert len(desk.tools.ran) == 1
         third = await desk.run()

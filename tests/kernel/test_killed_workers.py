@@ -36,7 +36,7 @@ def test_workers_that_are_killed_at_any_write_pay_once(
 ) -> None:
     url = request.getfixturevalue("postgres_url") if store == "postgres" else None
     found = experiment("kill" if url is None else "kill_some", tmp_path, url)
-    assert len(found) > 10
+    assert len(found) >= 9
     assert {run_id: each["paid"] for run_id, each in found.items() if each["paid"] != [1, 1, 1]} == {}
     assert {(each["a"], each["b"]) for each in found.values()} == {("succeeded", None)}
 

@@ -91,7 +91,7 @@ async def through(
     if kind == "postgres":
         await asyncio.to_thread(make_table, server)
     places = points(await writes_of(kind, store, prefix))
-    assert len(places) > 30
+    assert len(places) > 20
     effects = effects or EFFECTS[kind]
     outage = Outage(len(places) * len(effects))
     runs = [

@@ -267,7 +267,7 @@ def test_a_statement_whose_answer_was_lost_is_made_once(postgres_url: str, schem
             url = f"postgresql://{user}127.0.0.1:{proxy.port}{parts.path}?sslmode=disable&gssencmode=disable"
             async with aclosing(PostgresStore(url, schema=schema, durability="warn")) as store:
                 leases = await held(store, 12)
-                proxy.cut_next(b"AS unit (run_id")
+                proxy.cut_next(b"pg_current_wal_flush_lsn")
                 await asyncio.gather(*(store.append_fenced(record(lease.run_id, 0), lease) for lease in leases))
                 cuts = proxy.cuts
                 await asyncio.gather(*(store.append_fenced(record(lease.run_id, 1), lease) for lease in leases))

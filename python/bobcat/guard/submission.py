@@ -259,7 +259,8 @@ class _SubmissionDriver(_OneCallDriver):
     def __init__(self, submission: _Submission, *arguments: Any) -> None:  # Any: those of `RunDriver`
         super().__init__(submission, *arguments)
         if self._journal is not None:
-            self._journal.group(_GROUPED if self._setup.observed else _GROUPED | {"action.result"})
+            observed = self._setup.observed
+            self._journal.group(_GROUPED if observed else _GROUPED | {"action.result"}, concludes=not observed)
 
     async def _ask_approval(self, command: AskApproval) -> Event:
         problem = await self._record()

@@ -103,6 +103,11 @@ from bobcat.tools.signature import signature_of, supplied_parameters
 
 log = logger("runtime")
 
+_HELD = frozenset(("model.output", "step.extra", "step.shared", "step.obligations"))
+"""Records on which nothing depends before the next one: a reply is written together with the intent of its call."""
+_BACKGROUND = frozenset(("run.started", "action.result"))
+"""Records that are sent while the model is asked. A tool begins, and an answer counts, when they are durable."""
+
 
 class RunDriver:
     """Executes the commands of one run."""
@@ -132,6 +137,9 @@ class RunDriver:
                 owner=options.owner,
                 lease_seconds=options.lease_seconds,
             )
+            if options.turn is None:
+                background = _BACKGROUND - {"action.result"} if setup.shows_results else _BACKGROUND
+                self._journal.group(_HELD, background, concludes=not setup.observed)
         self.deltas: DeltaJournal | None = None
         if options.turn is not None and self._journal is not None:
             self._journal.on_record = options.turn.on_record
@@ -389,6 +397,7 @@ class RunDriver:
 
     async def _get_extra(self, command: GetExtra) -> Event:
         """Ask the provider. An exception, or a result that is not a mapping of JSON values, is a failure."""
+        self._send_held()
         if self.provider is None or self._fanout.failure is not None:
             return ExtraFailed(self._fanout.failure or "there is no provider")
         due = self._due()
@@ -426,6 +435,7 @@ class RunDriver:
 
     async def _perform(self, command: Perform) -> Event:
         """Perform obligations. Before the effect, a stop of the run comes first, and the first failure ends it."""
+        self._send_held()
         outcomes: list[ObligationOutcome] = []
         if command.gates and (lost := await self._ensure_lease()) is not None:
             return lost
@@ -628,6 +638,11 @@ class RunDriver:
             if being_cancelled():
                 raise
             return ActionResult(False, error=f"executor raised {format_exception(error)}")
+
+    def _send_held(self) -> None:
+        """Send what the journal holds, before a wait for code that can take long."""
+        if self._journal is not None:
+            self._journal.start()
 
     def _due(self) -> Interrupted | None:
         """Reason for which an effect or an approval may not start, where the switch and the deadline apply."""

@@ -139,6 +139,7 @@ class FastPath:
         if journal is not None:
             append, chain = journal.append, journal.chain
             fill, begin_write, confirm_write, key_of = chain.fill, chain.keep, chain.kept, chain.key
+            outbox = journal.outbox
         while True:
             step = run.step
             if not (unlimited and interrupts.lease_ok) and (stop := interrupts.due()) is not None:
@@ -186,16 +187,21 @@ class FastPath:
                 # PERF: one call builds a key whose names need no escaping.
                 key = key_of(step, name, args) or run.key(step, name, args)
                 try:
-                    writing = append(
-                        fill(templates.reply, (step, args if safe else visible_args(args), call_id), "", now)
-                    )
-                    if (waits := begin_write(writing)) is not None:
+                    record = fill(templates.reply, (step, args if safe else visible_args(args), call_id), "", now)
+                    if outbox is not None:
+                        outbox.put(record)
+                        confirm_write()
+                    elif (waits := begin_write(writing := append(record))) is not None:
                         await self._wait_uninterruptible(writing, waits)
                         confirm_write()
                     if safe and not (unlimited and interrupts.lease_ok) and (stop := interrupts.due()) is not None:
                         return stop
-                    writing = append(fill(templates.intent, (step,), key, now))
-                    if (waits := begin_write(writing)) is not None:
+                    record = fill(templates.intent, (step,), key, now)
+                    if outbox is not None:
+                        outbox.put(record)
+                        confirm_write()
+                        await self._wait_uninterruptible(outbox.flush(), ())
+                    elif (waits := begin_write(writing := append(record))) is not None:
                         await self._wait_uninterruptible(writing, waits)
                         confirm_write()
                 except BaseException as error:
@@ -223,10 +229,14 @@ class FastPath:
                 took = int((time.perf_counter() - started) * 1000)
                 try:
                     if failure is None:
-                        writing = append(fill(templates.result, (step, took, message), key, clock()))
+                        record = fill(templates.result, (step, took, message), key, clock())
                     else:
-                        writing = append(fill(templates.failure, (step, failure, took, message), key, clock()))
-                    if (waits := begin_write(writing)) is not None:
+                        record = fill(templates.failure, (step, failure, took, message), key, clock())
+                    if outbox is not None:  # the next effect waits for it, the model does not
+                        outbox.put(record)
+                        confirm_write()
+                        outbox.start()
+                    elif (waits := begin_write(writing := append(record))) is not None:
                         await self._wait_uninterruptible(writing, waits)
                         confirm_write()
                 except BaseException as error:

@@ -7,7 +7,7 @@ The machine defines the records; the driver and the fast path write them through
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -23,15 +23,19 @@ from bobcat.runtime.compat import CompatOptions
 from bobcat.runtime.hash_chain import CHAIN, DamagedJournal, check_chain, check_consistency, link
 from bobcat.runtime.interrupts import Interrupts
 from bobcat.runtime.lease import LeaseKeeper, Loss
+from bobcat.runtime.outbox import Outbox
 from bobcat.runtime.reply import Proposal, reply_from_body
 from bobcat.runtime.resume_check import Binding, mismatch
 from bobcat.stores.protocol import (
+    BatchingStore,
     GroupingStore,
     RunBusy,
     RunStatus,
     RunSummary,
     Transaction,
     TransactionalStore,
+    batching,
+    grouping,
     has_leases,
 )
 from bobcat.text.json_text import format_exception
@@ -94,32 +98,47 @@ class RunJournal:
         self.restored = False
         """True when the store was restored since the run began: effects after the last record are unknown."""
         self._transaction: tuple[AbstractAsyncContextManager[Transaction], Transaction] | None = None
+        self.outbox: Outbox | None = None
+        """The records on their way, if the store takes several at once."""
         self._grouping: GroupingStore | None = None
-        """The store, if records of some kinds wait for the next one of another kind."""
+        self._batching: BatchingStore | None = None
         self._held_kinds: frozenset[str] = frozenset()
-        self._held: list[StepRecord] = []
+        self._background_kinds: frozenset[str] = frozenset()
+        self._concludes = False
+        self._concluded = False
+        """True when the run has its status and is released."""
         self._durable = 0, ""
-        """Position and hash of the journal before the records that wait."""
-        self._is_new = False
-        """True for a run that the store did not know."""
+        """Position and hash of the journal as the store has it."""
         self.on_record: Callable[[], None] | None = None
         """Called after each record that `write` appended."""
         if compat.guards_journal and has_leases(store):
             self.lease_keeper = LeaseKeeper(store, run_id, owner=owner, seconds=lease_seconds)
             self.append = self.lease_keeper.write
 
-    def group(self, kinds: frozenset[str]) -> None:
-        """Write records of these `kinds` together with the next record of another kind, where the store can do so.
+    def group(self, held: frozenset[str], background: frozenset[str] = frozenset(), *, concludes: bool = False) -> None:
+        """Write records together, where the store can do so. Called before `open`.
 
-        Until then they are not durable: nothing may depend on them. Called before `open`.
+        Records of the kinds `held` are written with the next one of another kind, or by `start`; those of the kinds
+        `background` are sent at once, and nothing waits for them. All are durable before a record of another kind.
+        With `concludes`, a final answer ends the run in the same transaction: no record follows it.
         """
-        if self.lease_keeper is not None and isinstance(self.store, GroupingStore):
-            self._grouping, self._held_kinds = self.store, kinds
+        store = None if self.lease_keeper is None else grouping(self.lease_keeper.store)
+        if store is not None:
+            self._grouping, self._held_kinds, self._background_kinds = store, held, background
+            self._batching, self._concludes = batching(store), concludes
+            self.outbox = Outbox(self._write_group, self._drop_undurable)
+
+    def start(self) -> None:
+        """Send the records that are held, in the background."""
+        if self.outbox is not None:
+            self.outbox.start()
 
     async def open(self, binding: Binding, allow_changed: frozenset[str]) -> Opened:
         """Acquire the run and read its state. Raises `CannotOpen`."""
         summary = await self._take()
-        records = await self._call("store.load", self.store.load, self._run_id)
+        records: Sequence[StepRecord] = ()
+        if self._batching is None or not _is_empty(summary):
+            records = await self._call("store.load", self.store.load, self._run_id)
         try:
             journal = index_journal(records, keeps_uncertain=self._compat.keeps_uncertain)
             replies = {step: reply_from_body(body) for step, body in journal.replies.items()}
@@ -137,7 +156,8 @@ class RunJournal:
         if problem is not None:
             raise CannotOpen(f"{REFUSED}{problem}", "journal_refused")
         self.chain.seq = journal.next_seq
-        await self._begin(journal)
+        self._durable = self.chain.seq, self.chain.head
+        await self._begin(journal, summary)
         self._opened = True
         return journal, replies
 
@@ -146,8 +166,13 @@ class RunJournal:
         lease_keeper = self.lease_keeper
         if lease_keeper is None:
             return None
+        summary: RunSummary | None
+        if self._batching is not None:
+            summary = await self._call("store.acquire", lease_keeper.begin, self._batching)
+            self.restored = summary.restored
+            return summary
         # First the status, then the lease, then the records: a later read can only return more.
-        summary: RunSummary | None = await self._call("store.load", lease_keeper.store.run, self._run_id)
+        summary = await self._call("store.load", lease_keeper.store.run, self._run_id)
         await self._call("store.acquire", lease_keeper.acquire)
         lease_keeper.start_heartbeat(self._on_lease_lost)  # at once: another run may block the event loop
         if (
@@ -155,14 +180,18 @@ class RunJournal:
         ):  # the status or the epoch may have changed by now
             summary = await self._call("store.load", lease_keeper.store.run, self._run_id)
         self.restored = summary is not None and summary.restored
-        self._is_new = summary is None
         return summary
 
-    async def _begin(self, journal: JournalIndex) -> None:
+    async def _begin(self, journal: JournalIndex, summary: RunSummary | None) -> None:
         lease_keeper = self.lease_keeper
         if lease_keeper is None:
             return
-        if journal.final is None and not (self._is_new and self._grouping is not None):  # `acquire` made it `running`
+        is_running = (
+            self._grouping is not None  # `acquire` has made it `running`
+            if summary is None
+            else self._batching is not None and summary.status == "running" and not summary.detail
+        )
+        if journal.final is None and not is_running:
             await self._call("store.acquire", self._set_status, "running", {})
 
     def _on_lease_lost(self, why: Loss) -> None:
@@ -198,31 +227,41 @@ class RunJournal:
 
     async def write(self, kind: str, body: dict[str, Any], key: str, at: datetime) -> None:
         """Append one record. Raises the store's exceptions, and `LeaseLost` when another worker holds the run."""
-        if not self._held:
-            self._durable = self.chain.seq, self.chain.head
-        record = self.chain.record(kind, body, key, at)
+        record, outbox = self.chain.record(kind, body, key, at), self.outbox
         if self._transaction is not None and kind == "action.result":
             await self._commit(record)
-        elif kind in self._held_kinds:
-            self._held.append(record)
-        elif self._held:
-            await self._write_held(record)
-        else:
+            self._durable = record.seq + 1, record.body.get(CHAIN, "")
+        elif outbox is None:
             await self.append(record)
+        else:
+            outbox.put(record)
         self.chain.kept()
+        if outbox is not None and kind in self._background_kinds:
+            outbox.start()
+        elif outbox is not None and kind == "final" and self._concludes and self._batching is not None:
+            await outbox.flush_with(self._conclude)
+        elif outbox is not None and kind not in self._held_kinds:
+            await outbox.flush()
         if self.on_record is not None:
             self.on_record()
 
-    async def _write_held(self, *more: StepRecord) -> None:
-        """Write the records that wait, and `more`. When that fails, they are lost."""
-        records, self._held = [*self._held, *more], []
-        try:
-            if self.lease_keeper is None or self._grouping is None:
-                raise RuntimeError("records wait without a store that groups them")
-            await self.lease_keeper.write_group(self._grouping, records)
-        except BaseException:
-            self.chain.seq, self.chain.head = self._durable
-            raise
+    async def _write_group(self, records: Sequence[StepRecord]) -> None:
+        assert self.lease_keeper is not None
+        assert self._grouping is not None
+        await self.lease_keeper.write_group(self._grouping, records)
+        self._durable = records[-1].seq + 1, records[-1].body.get(CHAIN, "")
+
+    async def _conclude(self, records: Sequence[StepRecord]) -> None:
+        """Write the last records of a run that has answered, with its status, and release it."""
+        assert self.lease_keeper is not None
+        assert self._batching is not None
+        detail = {"records": self.chain.seq, "chain": self.chain.head}
+        await self.lease_keeper.conclude(self._batching, records, "succeeded", detail)
+        self._concluded = True
+
+    def _drop_undurable(self) -> None:
+        """Go back to the records that the store has: the others are lost."""
+        self.chain.seq, self.chain.head = self._durable
 
     async def begin_transaction(self) -> Transaction:
         """Begin the transaction that the next result commits with. Raises the store's exceptions."""
@@ -280,20 +319,29 @@ class RunJournal:
         if self.lease_keeper is None:
             return
         try:
+            if self.outbox is not None:
+                await self._send_last(self.outbox)
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
                     await self.roll_back()
-                    if self._held:
-                        await self._write_held()
                     if result is None or result.outcome == "superseded":
                         await self.lease_keeper.detect_rollback()
                     status = None if result is None else _FINAL.get(result.outcome)
-                    if result is not None and status is not None and self._opened:
+                    if result is not None and status is not None and self._opened and not self._concluded:
                         await self._end(status, self._detail(result))
         finally:  # also when the run is cancelled here: otherwise the renewals would never end
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
                     await self.lease_keeper.release()
+
+    async def _send_last(self, outbox: Outbox) -> None:
+        """Write the records that are held or on their way. One that failed is lost, as its run has learned."""
+        try:
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await outbox.flush()
+        finally:
+            await outbox.stop()
 
     def _detail(self, result: RunResult) -> dict[str, Any]:
         detail: dict[str, Any] = {"records": self.chain.seq, "chain": self.chain.head}
@@ -312,6 +360,11 @@ class RunJournal:
     async def _set_status(self, status: RunStatus, detail: Mapping[str, Any]) -> None:
         if self.lease_keeper is not None:
             await self.lease_keeper.store.set_status(self._run_id, status, detail=detail, lease=self.lease_keeper.lease)
+
+
+def _is_empty(summary: RunSummary | None) -> bool:
+    """Return true for a run that had no record when it was acquired."""
+    return summary is None or (summary.records, summary.appended) == (0, 0)
 
 
 def _check_status(

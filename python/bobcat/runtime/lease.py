@@ -22,7 +22,16 @@ from bobcat.aio.tasks import cancel_and_wait
 from bobcat.journal.records import StepRecord
 from bobcat.runtime.commands import StoreFailed, Superseded
 from bobcat.stores.heartbeat import RETRIES_PER_LEASE, SUSPENDED, lease_thread, renewals_of
-from bobcat.stores.protocol import DurableStore, GroupingStore, Lease, LeaseLost, RestorableStore, RunStatus
+from bobcat.stores.protocol import (
+    BatchingStore,
+    DurableStore,
+    GroupingStore,
+    Lease,
+    LeaseLost,
+    RestorableStore,
+    RunStatus,
+    RunSummary,
+)
 from bobcat.text.json_text import format_exception
 
 DEFAULT_LEASE_SECONDS = 30.0
@@ -70,6 +79,13 @@ class LeaseKeeper:
         """Acquire the run. Raises `RunBusy`, and the store's exceptions."""
         began = self._now()
         self._set_lease(await self.store.acquire(self._run_id, owner=self._owner, seconds=self.seconds), began)
+
+    async def begin(self, store: BatchingStore) -> RunSummary:
+        """Acquire the run, and return it as it is then. Raises as `acquire`."""
+        began = self._now()
+        lease, found = await store.begin(self._run_id, owner=self._owner, seconds=self.seconds)
+        self._set_lease(lease, began)
+        return found
 
     async def renew(self) -> None:
         """Renew the lease. Raises `LeaseLost`, and the store's exceptions."""
@@ -180,6 +196,16 @@ class LeaseKeeper:
     def _renewal_timeout(self) -> float:
         """Timeout of one renewal: the remaining lease time; an expired lease is still tried."""
         return max(self.end - self._now(), self.seconds / 3)
+
+    async def conclude(
+        self, store: BatchingStore, records: Sequence[StepRecord], status: RunStatus, detail: Mapping[str, Any]
+    ) -> None:
+        """Append the last records, set the status of the run and release it. Raises as `finish`."""
+        if self.is_due():
+            await self.renew()
+        await store.conclude(records, status, detail=detail, lease=self.lease)
+        self._lease = None
+        await self._stop_renewals()
 
     async def finish(self, store: GroupingStore, status: RunStatus, detail: Mapping[str, Any]) -> None:
         """Stop the renewals, set the status of the run and release it. Raises `LeaseLost`, and the store's

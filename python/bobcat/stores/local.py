@@ -85,6 +85,11 @@ class LocalStore(BaseStore, Generic[A, S]):
         return moment_of(self._now())
 
     async def _acquire(self, run_id: str, owner: str, seconds: float) -> Lease:
+        return await self._change(run_id, self._acquiring(run_id, owner, seconds))
+
+    def _acquiring(self, run_id: str, owner: str, seconds: float) -> Callable[[A], Lease]:
+        """The work that acquires a run. It raises before it writes."""
+
         def work(access: A) -> Lease:
             state, now = self._known_state(access, run_id), self._read()
             if state.owner != owner and state.is_held(now):
@@ -92,7 +97,7 @@ class LocalStore(BaseStore, Generic[A, S]):
             state.fence, state.owner = state.fence + 1, owner
             return self._extend(access, state, now, seconds)
 
-        return await self._change(run_id, work)
+        return work
 
     async def _renew(self, lease: Lease, seconds: float) -> Lease | None:
         def work(access: A) -> Lease | None:

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from inspect import Parameter, signature
-from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Literal, Protocol, TypeGuard, cast, runtime_checkable
 
 from bobcat.errors import StoreError
 from bobcat.journal.records import RunStore, StepRecord
@@ -226,6 +226,19 @@ class GroupingStore(DurableStore, Protocol):
 
 
 @runtime_checkable
+class BatchingStore(GroupingStore, Protocol):
+    """A store that the run loop sends all records up to an effect at once, in one transaction. Optional."""
+
+    async def begin(self, run_id: str, *, owner: str, seconds: float) -> tuple[Lease, RunSummary]:
+        """`acquire`, and the run as it is under the lease, in one transaction."""
+
+    async def conclude(
+        self, records: Sequence[StepRecord], status: RunStatus, *, detail: Mapping[str, Any], lease: Lease
+    ) -> None:
+        """Append consecutive records, set the status and release the run, all or none. Raises as `append_group`."""
+
+
+@runtime_checkable
 class ErasableStore(DurableStore, Protocol):
     """A store that removes runs and documents for good. Optional: see `erasable`."""
 
@@ -264,6 +277,8 @@ class RenewingStore(DurableStore, Protocol):
         """The renewals of this store object: the same object for every call."""
 
 
+_GROUPING = ("append_group", "finish")
+_BATCHING = (*_GROUPING, "begin", "conclude")
 METHODS = tuple(name for protocol in (RunStore, DurableStore) for name in vars(protocol) if not name.startswith("_"))
 
 
@@ -273,6 +288,19 @@ def has_leases(store: RunStore) -> TypeGuard[DurableStore]:
     PERF: `isinstance` looks up the protocol's methods each time, 12 µs -> 1 µs.
     """
     return all(hasattr(store, name) for name in METHODS)
+
+
+def grouping(store: DurableStore) -> GroupingStore | None:
+    """Return the store if its class is a `GroupingStore`.
+
+    PERF: as for `has_leases`. The class decides: a wrapper that forwards what it does not know has no such methods.
+    """
+    return cast(GroupingStore, store) if all(hasattr(type(store), name) for name in _GROUPING) else None
+
+
+def batching(store: DurableStore) -> BatchingStore | None:
+    """Return the store if its class is a `BatchingStore`."""
+    return cast(BatchingStore, store) if all(hasattr(type(store), name) for name in _BATCHING) else None
 
 
 def erasable(store: DurableStore) -> ErasableStore:

@@ -1,18 +1,19 @@
-"""Group commit: appends of concurrent runs share a statement, a commit and a wait for the disk.
+"""Group commit: appends of concurrent runs share a round trip, a commit and a wait for the disk.
 
-While statements are on their way, further appends wait for the next one, so the appends of a lone run wait for nothing.
-A statement makes only the appends that need no second look: the lease is held, and the records follow the last one.
-Every other append, and all of a statement that fails, is made by itself.
+While a commit is on its way, further appends wait for the next one; those of a lone run wait for nothing. A group makes
+only the appends that need no second look: the lease is held, and the records follow the last one. Every other append,
+and all of a group that fails, is made by itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bobcat.stores.codec import RecordRow
-from bobcat.stores.protocol import Lease
+from bobcat.stores.postgres.statements import MAX_ROWS, append_name
+from bobcat.stores.protocol import Lease, RunStatus
 
 if TYPE_CHECKING:
     from bobcat.stores.postgres.pool import Connection
@@ -25,15 +26,35 @@ MAX_RUNS = 64
 
 
 class Unit(NamedTuple):
-    """Records of one run under its lease, to be appended all or none, with the token of each."""
+    """Records of one run under its lease, to be appended all or none, with the token of each.
+
+    With a `status`, the run ends with them: it gets the status and the `detail`, and is released.
+    """
 
     lease: Lease
     rows: Sequence[RecordRow]
     tokens: Sequence[Any]  # Any: UUID
+    status: RunStatus | None = None
+    detail: str | None = None
 
-    def is_consecutive(self) -> bool:
-        """Return true if the records have consecutive positions."""
-        return all(row.seq == self.rows[0].seq + index for index, row in enumerate(self.rows))
+    def fits_statement(self) -> bool:
+        """Return true if one statement can append the records: they are few, and have consecutive positions."""
+        first = self.rows[0].seq
+        return len(self.rows) <= MAX_ROWS and all(row.seq == first + index for index, row in enumerate(self.rows))
+
+    def values(self) -> dict[str, Any]:
+        """The values of the statement."""
+        lease = self.lease
+        values: dict[str, Any] = {"run_id": lease.run_id, "fence": lease.fence, "owner": lease.owner}
+        values |= {"head": self.rows[-1].head, "status": self.status, "detail": self.detail}
+        for number, (row, token) in enumerate(zip(self.rows, self.tokens, strict=True)):
+            values[f"token{number}"] = token
+            for name in _COLUMNS:
+                values[f"{name}{number}"] = getattr(row, name)
+        return values
+
+
+_COLUMNS = ("seq", "kind", "idempotency_key", "body", "timestamp")
 
 
 class GroupCommit:
@@ -52,7 +73,7 @@ class GroupCommit:
 
     async def append(self, unit: Unit) -> None:
         """Append a unit; it is durable then. Raises as `alone`."""
-        if not unit.is_consecutive():
+        if not unit.fits_statement():
             await self._alone(unit)
             return
         loop = asyncio.get_running_loop()
@@ -71,8 +92,7 @@ class GroupCommit:
             while batch := self._next():
                 kept: set[str] = set()
                 try:
-                    if len(batch) > 1:  # PERF: the statement of one unit is planned and executed twice as fast
-                        kept = await self._together([unit for unit, _ in batch])
+                    kept = await self._together([unit for unit, _ in batch])
                 except Exception:  # each unit is made by itself, with its own retries and its own error
                     kept = set()
                 finally:
@@ -97,23 +117,25 @@ class GroupCommit:
         return list(taken.values())
 
 
-async def append_units(connection: Connection, statement: bytes, units: Sequence[Unit]) -> tuple[set[str], str]:
-    """Append the units that fit. Returns the ids of their runs, and the position of the server's log."""
-    rows = [(row, token) for unit in units for row, token in zip(unit.rows, unit.tokens, strict=True)]
-    values = {
-        "runs": [unit.lease.run_id for unit in units],
-        "fences": [unit.lease.fence for unit in units],
-        "owners": [unit.lease.owner for unit in units],
-        "firsts": [unit.rows[0].seq for unit in units],
-        "lasts": [unit.rows[-1].seq for unit in units],
-        "heads": [unit.rows[-1].head for unit in units],
-        "run_ids": [row.run_id for row, _ in rows],
-        "seqs": [row.seq for row, _ in rows],
-        "kinds": [row.kind for row, _ in rows],
-        "keys": [row.idempotency_key for row, _ in rows],
-        "bodies": [row.body for row, _ in rows],
-        "timestamps": [row.timestamp for row, _ in rows],
-        "tokens": [token for _, token in rows],
-    }
-    kept, position = await (await connection.execute(statement, values)).fetchone() or ((), "0/0")
-    return set(kept or ()), position
+async def append_units(
+    connection: Connection, statements: Mapping[str, bytes], units: Sequence[Unit]
+) -> tuple[set[str], str]:
+    """Append the units that fit, in one transaction. Returns the ids of their runs, and the position of the log.
+
+    PERF: beside one statement over arrays, statements that are sent together take the client 0.8 of its time, and the
+    server 0.7: it keeps their plans.
+    """
+    if len(units) == 1:
+        answers = [await connection.execute(statements[append_name(len(units[0].rows))], units[0].values())]
+    else:
+        async with connection.pipeline():  # one transaction up to its end
+            answers = [
+                await connection.execute(statements[append_name(len(unit.rows))], unit.values())
+                for unit in sorted(units, key=lambda unit: unit.lease.run_id)  # two groups lock in one order
+            ]
+    kept, position = set[str](), "0/0"
+    for unit, answer in zip(sorted(units, key=lambda unit: unit.lease.run_id), answers, strict=True):
+        held, position = await answer.fetchone() or (0, position)
+        if held:
+            kept.add(unit.lease.run_id)
+    return kept, position

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-_RUN = """SELECT run_id, status, (SELECT count(*) FROM bobcat.records WHERE records.run_id = runs.run_id),
+_SUMMARY = """run_id, status, (SELECT count(*) FROM bobcat.records AS record WHERE record.run_id = run.run_id),
     fence, created, updated, detail, records, head, owner IS NOT NULL AND expires > clock_timestamp(),
-    epoch < (SELECT epoch FROM bobcat.store) FROM bobcat.runs"""
+    epoch < (SELECT epoch FROM bobcat.store)"""
+
+_RUN = f"SELECT {_SUMMARY} FROM bobcat.runs AS run"
 
 _RECORD = "run_id, seq, kind, idempotency_key, body, made"
 
@@ -23,6 +25,14 @@ _EXPECTED = "(%(expected)s::text[] IS NULL OR run.status = ANY (%(expected)s::te
 
 _COUNTED = """records = run.records + 1, last = greatest(run.last, %(seq)s),
         head = CASE WHEN %(seq)s > run.last THEN %(head)s ELSE run.head END"""
+
+_ACQUIRE = f"""INSERT INTO bobcat.runs AS run (run_id, fence, owner, expires, epoch)
+        VALUES (%(run_id)s, {_FENCE} + 1, %(owner)s, {_LATER}, {_EPOCH}) ON CONFLICT (run_id) DO UPDATE
+        SET fence = run.fence + 1, owner = %(owner)s, expires = {_LATER}, updated = clock_timestamp()
+        WHERE run.owner IS NULL OR run.owner = %(owner)s OR run.expires <= clock_timestamp()"""
+
+MAX_ROWS = 16
+"""Records that one statement appends."""
 
 STATEMENTS = {
     "append": f"""WITH kept AS (INSERT INTO bobcat.records ({_RECORD}, token)
@@ -40,31 +50,14 @@ STATEMENTS = {
         counted AS (UPDATE bobcat.runs AS run SET {_COUNTED} FROM kept WHERE run.run_id = %(run_id)s)
         SELECT (SELECT count(*) FROM held), (SELECT count(*) FROM kept), (SELECT last FROM held),
             pg_current_wal_flush_lsn()::text""",
-    # As above, for units of several runs: only those whose lease is held and whose records follow the last one.
-    "append_units": """WITH units AS (SELECT * FROM unnest(%(runs)s::text[], %(fences)s::bigint[], %(owners)s::text[],
-                %(firsts)s::bigint[], %(lasts)s::bigint[], %(heads)s::text[])
-            AS unit (run_id, fence, owner, first, last, head)),
-        held AS (SELECT run.run_id, units.first, units.last, units.head FROM bobcat.runs AS run JOIN units
-            ON run.run_id = units.run_id AND run.fence = units.fence AND run.owner = units.owner
-            WHERE run.expires > clock_timestamp() AND run.last = units.first - 1
-            ORDER BY run.run_id FOR NO KEY UPDATE OF run),
-        kept AS (INSERT INTO bobcat.records (run_id, seq, kind, idempotency_key, body, made, token)
-            SELECT given.* FROM unnest(%(run_ids)s::text[], %(seqs)s::bigint[], %(kinds)s::text[], %(keys)s::text[],
-                %(bodies)s::text[], %(timestamps)s::text[], %(tokens)s::uuid[])
-            AS given (run_id, seq, kind, idempotency_key, body, made, token) JOIN held USING (run_id)),
-        counted AS (UPDATE bobcat.runs AS run SET records = run.records + held.last - held.first + 1,
-            last = held.last, head = held.head FROM held WHERE run.run_id = held.run_id)
-        SELECT (SELECT array_agg(run_id) FROM held), pg_current_wal_flush_lsn()::text""",
     "own_record": "SELECT 1 FROM bobcat.records WHERE run_id = %(run_id)s AND seq = %(seq)s AND token = %(token)s",
     "hold": f"SELECT 1 FROM bobcat.runs WHERE {_HELD} FOR NO KEY UPDATE",
     "held": f"SELECT 1 FROM bobcat.runs WHERE {_HELD}",
     "load": f"""SELECT {_RECORD} FROM bobcat.records WHERE run_id = %(run_id)s AND seq >= %(seq)s
         ORDER BY seq LIMIT %(limit)s""",
-    "acquire": f"""INSERT INTO bobcat.runs AS run (run_id, fence, owner, expires, epoch)
-        VALUES (%(run_id)s, {_FENCE} + 1, %(owner)s, {_LATER}, {_EPOCH}) ON CONFLICT (run_id) DO UPDATE
-        SET fence = run.fence + 1, owner = %(owner)s, expires = {_LATER}, updated = clock_timestamp()
-        WHERE run.owner IS NULL OR run.owner = %(owner)s OR run.expires <= clock_timestamp()
-        RETURNING fence, expires""",
+    "acquire": f"{_ACQUIRE} RETURNING fence, expires",
+    # No record of the run can appear while its row is locked, except those that no lease protects.
+    "begin": f"{_ACQUIRE} RETURNING fence, expires, {_SUMMARY}",
     "holder": """SELECT owner, expires FROM bobcat.runs
         WHERE run_id = %(run_id)s AND owner <> %(owner)s AND expires > clock_timestamp()""",
     "renew": f"""UPDATE bobcat.runs SET expires = {_LATER}, updated = clock_timestamp()
@@ -122,6 +115,32 @@ STATEMENTS = {
 }
 
 
+_ROW = "(%(seq{0})s::bigint, %(kind{0})s, %(idempotency_key{0})s, %(body{0})s, %(timestamp{0})s, %(token{0})s::uuid)"
+
+
+def append_statement(rows: int) -> str:
+    """The statement that appends consecutive records of a run; with a status, it ends the run too.
+
+    It has no effect unless the lease is held and the records follow the last one. PERF: a third of the server's time
+    for `append_fenced`, which also finds out why a record does not fit.
+    """
+    values = ", ".join(_ROW.format(number) for number in range(rows))
+    return f"""WITH held AS (UPDATE bobcat.runs SET records = records + {rows}, last = last + {rows}, head = %(head)s,
+            status = coalesce(%(status)s, status), detail = coalesce(%(detail)s, detail),
+            owner = CASE WHEN %(status)s::text IS NULL THEN owner END,
+            updated = CASE WHEN %(status)s::text IS NULL THEN updated ELSE clock_timestamp() END
+            WHERE {_HELD} AND last = %(seq0)s::bigint - 1 RETURNING run_id),
+        kept AS (INSERT INTO bobcat.records ({_RECORD}, token)
+            SELECT held.run_id, row.* FROM held, (VALUES {values}) AS row)
+        SELECT (SELECT count(*) FROM held), pg_current_wal_flush_lsn()::text"""
+
+
 def statements_for(schema: str) -> dict[str, bytes]:
     """The statements, for tables in a schema."""
-    return {name: text.replace("bobcat.", f'"{schema}".').encode() for name, text in STATEMENTS.items()}
+    appends = {append_name(rows): append_statement(rows) for rows in range(1, MAX_ROWS + 1)}
+    return {name: text.replace("bobcat.", f'"{schema}".').encode() for name, text in (STATEMENTS | appends).items()}
+
+
+def append_name(rows: int) -> str:
+    """The name of `append_statement(rows)`."""
+    return f"append_{rows}"

@@ -80,17 +80,24 @@ class PostgresStore(BaseStore):
 
     async def append_group(self, records: Sequence[StepRecord], lease: Lease) -> None:
         """Append consecutive records under the lease: all of them, or none."""
-        rows = [row_of(record) for record in records]
-        for row in rows:
-            if row.run_id != lease.run_id:
-                raise lease_lost(lease, row.run_id)
-        if not rows:
-            return
+        if records:
+            await self._commit(_unit(records, lease))
+
+    async def conclude(
+        self, records: Sequence[StepRecord], status: RunStatus, *, detail: Mapping[str, Any], lease: Lease
+    ) -> None:
+        """Append consecutive records, set the status and release the run: all, or nothing."""
+        if records:
+            await self._commit(_unit(records, lease)._replace(status=status, detail=text_of("status", detail)))
+        else:
+            await self.finish(status, detail=detail, lease=lease)
+
+    async def _commit(self, unit: Unit) -> None:
         try:
-            await self._commits.append(Unit(lease, rows, [uuid.uuid4() for _ in rows]))
+            await self._commits.append(unit)
         except JournalGap as gap:
             await self.mark_restored()
-            raise lease_lost(lease, lease.run_id) from gap
+            raise lease_lost(unit.lease, unit.lease.run_id) from gap
 
     async def finish(self, status: RunStatus, *, detail: Mapping[str, Any], lease: Lease) -> None:
         """Set the status of a run under its lease, and release it, in one statement."""
@@ -107,8 +114,9 @@ class PostgresStore(BaseStore):
 
     async def _append_units(self, units: Sequence[Unit]) -> set[str]:
         """Append units of several runs, without retries. Returns the ids of the runs whose units are durable."""
-        statement = self._statements["append_units"]
-        kept, position = await self._connections.once(lambda connection: append_units(connection, statement, units))
+        kept, position = await self._connections.once(
+            lambda connection: append_units(connection, self._statements, units)
+        )
         self._connections.note(position)
         return kept
 
@@ -116,13 +124,20 @@ class PostgresStore(BaseStore):
         """Append a unit by itself, in one transaction."""
         every = [{**row._asdict(), "token": token} for row, token in zip(unit.rows, unit.tokens, strict=True)]
 
+        end = {**_held(unit.lease), "status": unit.status, "detail": unit.detail}
+
         async def work(connection: Connection) -> None:
-            if len(every) == 1:
+            if len(every) == 1 and unit.status is None:
                 await self._append_fenced(connection, every[0], unit.lease)
                 return
             async with connection.transaction():
+                if unit.status is not None and await self._one(connection, "finished", end) is not None:
+                    await self._own_or_taken(connection, every[-1])  # an attempt of this call, whose answer was lost
+                    return
                 for values in every:
                     await self._append_fenced(connection, values, unit.lease)
+                if unit.status is not None and await self._one(connection, "finish", end) is None:
+                    raise lease_lost(unit.lease, unit.lease.run_id)
 
         await self._connections.do(work)
 
@@ -176,14 +191,24 @@ class PostgresStore(BaseStore):
         await lease_thread().call(self._renewals.aclose())
         await self._connections.aclose()
 
+    async def begin(self, run_id: str, *, owner: str, seconds: float) -> tuple[Lease, RunSummary]:
+        """Acquire a run, and read it in the same statement."""
+        self._name("run id", run_id)
+        fence, expires, *summary = await self._acquired("begin", run_id, self._name("owner", owner), seconds)
+        return Lease(run_id, owner, fence, _utc(expires)), _summary(tuple(summary))
+
     async def _acquire(self, run_id: str, owner: str, seconds: float) -> Lease:
+        fence, expires = await self._acquired("acquire", run_id, owner, seconds)
+        return Lease(run_id, owner, fence, _utc(expires))
+
+    async def _acquired(self, statement: str, run_id: str, owner: str, seconds: float) -> tuple[Any, ...]:
         values = {"run_id": run_id, "owner": owner, "seconds": float(seconds)}
 
-        async def work(connection: Connection) -> Lease:
+        async def work(connection: Connection) -> tuple[Any, ...]:
             while True:
-                got = await self._one(connection, "acquire", values)
+                got = await self._one(connection, statement, values)
                 if got is not None:
-                    return Lease(run_id, owner, got[0], got[1].astimezone(UTC))
+                    return got
                 holder = await self._one(connection, "holder", values)
                 if holder is not None:  # else it was released meanwhile
                     raise RunBusy(run_id, holder[0], holder[1].astimezone(UTC))
@@ -333,6 +358,14 @@ class _PostgresTransaction:
             raise lease_lost(self._lease, row.run_id)
         with translated_errors():
             await self._store._append_fenced(self._connection, _values(row), self._lease)
+
+
+def _unit(records: Sequence[StepRecord], lease: Lease) -> Unit:
+    rows = [row_of(record) for record in records]
+    for row in rows:
+        if row.run_id != lease.run_id:
+            raise lease_lost(lease, row.run_id)
+    return Unit(lease, rows, [uuid.uuid4() for _ in rows])
 
 
 def _held(lease: Lease) -> dict[str, Any]:

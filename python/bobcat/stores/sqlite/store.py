@@ -115,40 +115,61 @@ class SQLiteStore(LocalStore[sqlite3.Connection, RunState]):
             self._transactions -= 1
             self.renewals_paused = self._transactions > 0
 
+    async def begin(self, run_id: str, *, owner: str, seconds: float) -> tuple[Lease, RunSummary]:
+        """Acquire a run, and read it in the same transaction."""
+        acquired = self._acquiring(self._name("run id", run_id), self._name("owner", owner), seconds)
+
+        def work(connection: sqlite3.Connection) -> tuple[Lease, RunSummary]:
+            lease = acquired(connection)
+            found = connection.execute(f"{SUMMARY} WHERE run_id = ?", (run_id,)).fetchone()
+            return lease, summary_of(found, self._read())
+
+        return await self._ask(work, writes=True)
+
     async def append_group(self, records: Sequence[StepRecord], lease: Lease) -> None:
         """Append consecutive records in one transaction."""
         rows = [row_of(record) for record in records]
-
-        def work(connection: sqlite3.Connection) -> None:
-            last = check_held(connection, lease, self._read())
-            for row in rows:
-                if row.run_id != lease.run_id:
-                    raise lease_lost(lease, row.run_id)
-                if row.seq <= last:
-                    raise duplicate_record(row.run_id, row.seq)
-                check_follows(row, last)
-                last = row.seq
-            for row in rows:
-                insert(connection, row)
-
-        try:
-            await self._ask(work, writes=True)
-        except JournalGap as gap:
-            await self.mark_restored()
-            raise lease_lost(lease, lease.run_id) from gap
+        await self._under_lease(lease, lambda connection: self._insert_group(connection, rows, lease))
 
     async def finish(self, status: RunStatus, *, detail: Mapping[str, Any], lease: Lease) -> None:
         """Set the status of a run and release it, in one transaction."""
-        text = text_of("status", detail)
+        await self.conclude((), status, detail=detail, lease=lease)
+
+    async def conclude(
+        self, records: Sequence[StepRecord], status: RunStatus, *, detail: Mapping[str, Any], lease: Lease
+    ) -> None:
+        """Append consecutive records, set the status and release the run, in one transaction."""
+        rows, text = [row_of(record) for record in records], text_of("status", detail)
 
         def work(connection: sqlite3.Connection) -> None:
             state = self._load_state(connection, lease.run_id)
             self._check_held(state, lease)
             assert state is not None
+            self._insert_group(connection, rows, lease)
             state.status, state.detail, state.owner, state.updated = status, text, None, self._now()
             self._save_state(connection, state)
 
-        await self._ask(work, writes=True)
+        await self._under_lease(lease, work)
+
+    def _insert_group(self, connection: sqlite3.Connection, rows: Sequence[RecordRow], lease: Lease) -> None:
+        """Insert the rows if all of them follow the last one. It raises before it writes."""
+        last = check_held(connection, lease, self._read())
+        for row in rows:
+            if row.run_id != lease.run_id:
+                raise lease_lost(lease, row.run_id)
+            if row.seq <= last:
+                raise duplicate_record(row.run_id, row.seq)
+            check_follows(row, last)
+            last = row.seq
+        for row in rows:
+            insert(connection, row)
+
+    async def _under_lease(self, lease: Lease, work: Callable[[sqlite3.Connection], None]) -> None:
+        try:
+            await self._ask(work, writes=True)
+        except JournalGap as gap:
+            await self.mark_restored()
+            raise lease_lost(lease, lease.run_id) from gap
 
     async def aclose(self) -> None:
         """Finish pending requests, then close the file and the store."""

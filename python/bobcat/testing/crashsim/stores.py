@@ -12,7 +12,15 @@ from typing import Any, TypeVar
 
 from bobcat.journal.records import RunStore, StepRecord
 from bobcat.stores.memory import MemoryStore
-from bobcat.stores.protocol import DurableStore, Lease, RunStatus, Transaction, TransactionalStore
+from bobcat.stores.protocol import (
+    DurableStore,
+    Lease,
+    RunStatus,
+    RunSummary,
+    Transaction,
+    TransactionalStore,
+    batching,
+)
 from bobcat.testing.crashsim.errors import Died
 from bobcat.testing.crashsim.loop import SimLoop, here
 from bobcat.testing.crashsim.outside import Outside
@@ -105,6 +113,35 @@ for _name in ("load_from", "runs", "run", "get", "scan", "now"):
     setattr(SimDurableStore, _name, _forwarded(_name, writes=False))
 
 
+class SimBatchingStore(SimDurableStore):
+    """Proxy of a `BatchingStore`: a batch is one write."""
+
+    async def begin(self, run_id: str, *, owner: str, seconds: float) -> tuple[Lease, RunSummary]:
+        """`BatchingStore.begin`."""
+        return await self._write("begin", lambda: self.inner.begin(run_id, owner=owner, seconds=seconds))
+
+    async def append_group(self, records: Sequence[StepRecord], lease: Lease) -> None:
+        """`GroupingStore.append_group`."""
+        await self._write(f"append {_all_named(records)}", lambda: self.inner.append_group(records, lease))
+        self._note_all(records)
+
+    async def finish(self, status: RunStatus, *, detail: Mapping[str, Any], lease: Lease) -> None:
+        """`GroupingStore.finish`."""
+        await self._write(f"finish {status}", lambda: self.inner.finish(status, detail=detail, lease=lease))
+
+    async def conclude(
+        self, records: Sequence[StepRecord], status: RunStatus, *, detail: Mapping[str, Any], lease: Lease
+    ) -> None:
+        """`BatchingStore.conclude`."""
+        call = f"conclude {_all_named(records)}"
+        await self._write(call, lambda: self.inner.conclude(records, status, detail=detail, lease=lease))
+        self._note_all(records)
+
+    def _note_all(self, records: Sequence[StepRecord]) -> None:
+        for record in records:
+            self._note(record)
+
+
 class SimTransactionalStore(SimDurableStore):
     """Proxy of a `TransactionalStore`."""
 
@@ -141,6 +178,10 @@ class SimTransactionalStore(SimDurableStore):
             self.outside.run(lambda manager=manager: _undo(manager, Died()))  # type: ignore[misc]
 
 
+class SimTransactionalBatchingStore(SimTransactionalStore, SimBatchingStore):
+    """Proxy of a store that is both."""
+
+
 class _SimTransaction:
     def __init__(self, inner: Transaction, store: SimStore) -> None:
         self._inner, self._store = inner, store
@@ -166,9 +207,17 @@ def simulated(store: RunStore, outside: Outside, *, in_place: bool | None = None
     own thread and event loop.
     """
     where = isinstance(store, MemoryStore) if in_place is None else in_place
+    batches = isinstance(store, DurableStore) and batching(store) is not None
     if isinstance(store, TransactionalStore):
-        return SimTransactionalStore(store, outside, in_place=where)
-    return (SimDurableStore if isinstance(store, DurableStore) else SimStore)(store, outside, in_place=where)
+        made = SimTransactionalBatchingStore if batches else SimTransactionalStore
+        return made(store, outside, in_place=where)
+    if isinstance(store, DurableStore):
+        return (SimBatchingStore if batches else SimDurableStore)(store, outside, in_place=where)
+    return SimStore(store, outside, in_place=where)
+
+
+def _all_named(records: Sequence[StepRecord]) -> str:
+    return ", ".join(map(_named, records)) or "nothing"
 
 
 def _named(record: StepRecord) -> str:
