@@ -58,11 +58,11 @@ def test_pages_have_every_run_once_in_one_order(filled: Site) -> None:
     pages: list[str] = []
     after: list[str] = []
     for _ in range(10):
-        done = filled.bobcat("runs", "list", "--format", "json", "--limit", "2", *after)
-        pages += [run["run_id"] for run in done.json()]
-        if "more: --after '" not in done.err:
+        page = filled.bobcat("runs", "list", "--format", "json", "--limit", "2", *after).json()
+        pages += [run["run_id"] for run in page]
+        if not page:
             break
-        after = ["--after", done.err.partition("--after '")[2].rstrip("'\n")]
+        after = ["--after", f"{page[-1]['updated']}/{page[-1]['run_id']}"]
     assert pages == whole
 
 

@@ -49,13 +49,13 @@ def list_(store_url: str, *, limit: int, after: str | None, output_format: str, 
     found, more, now = with_store(store_url, work)
     if output_format == "json":
         write_json([run_json(run) for run in found])
-    else:
-        for run in found:
-            name, detail = safe_text(run.run_id), safe_text(run.detail.get("error") or _waits_for(run))
-            echo_line(f"{name}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {detail}".rstrip())
+        return
+    for run in found:
+        name, detail = safe_text(run.run_id), safe_text(run.detail.get("error") or _waits_for(run))
+        echo_line(f"{name}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {detail}".rstrip())
     if more:
         click.echo(f"more: --after '{safe_text(f'{found[-1].updated.isoformat()}/{found[-1].run_id}')}'", err=True)
-    elif not found and output_format != "json":
+    elif not found:
         only = [status for group in given["statuses"] for status in group]
         click.echo(f"no {only[0]} runs" if len(only) == 1 else "no runs", err=True)
 
