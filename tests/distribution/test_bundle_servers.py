@@ -19,7 +19,7 @@ import pytest
 
 from bobcat import BundleError, HttpSource, Policy, Request, SourceError
 from bobcat.bundle import file
-from bobcat.distribution import publish, pull
+from bobcat.distribution import publish, pull, sign_release
 from bobcat.server import DecisionClient
 from distribution.releases import (
     KEY,
@@ -274,6 +274,26 @@ def test_a_directory_is_a_source_and_a_target(place: Path) -> None:
         assert pushed(place, 1, "bundles", *words).returncode in (2, 3)
     bare = bobcat("bundle", "push", "1.bundle", "bundles", cwd=place)
     assert (bare.returncode, "error[no_epoch]" in bare.stderr) == (3, True)
+
+
+def test_a_push_counts_on_from_a_release_that_it_can_verify(place: Path) -> None:
+    (place / "other.key").write_text(OTHER_KEY.hex())
+    assert bobcat("bundle", "push", "1.bundle", "bundles", "--key", "release.key", cwd=place).returncode == 0
+    there = place / "bundles" / "policy.bundle"
+    there.write_bytes(sign_release(there.read_bytes(), OTHER_KEY, epoch=9_000_000))
+    push = ("bundle", "push", "2.bundle", "bundles", "--key", "release.key")
+    refused = bobcat(*push, cwd=place)
+    assert (refused.returncode, "the epoch of the release at `bundles/policy.bundle` cannot" in refused.stderr) == (
+        3,
+        True,
+    )
+    assert "help: give `--epoch N`, or `--trust KEY`" in refused.stderr
+    trusting = bobcat(*push, "--trust", OTHER, cwd=place)
+    assert trusting.stdout.startswith("published: bundles: epoch 9000001")
+    there.write_bytes(b"damaged")
+    assert bobcat(*push, cwd=place).returncode == 3
+    bare = bobcat("bundle", "push", "2.bundle", "bundles", "--trust", OTHER, cwd=place)
+    assert (bare.returncode, "it needs `--key`" in bare.stderr) == (2, True)
 
 
 def test_https_with_an_own_certificate(place: Path) -> None:

@@ -345,3 +345,37 @@ def test_a_run_keeps_the_policy_it_began_with() -> None:
     assert {event.bundle_id for event in events} == {policy(1).id}
     assert found.current.id == policy(2).id
     assert {event.bundle_id for event in events} | {asyncio.run(run()).bundle_id} == {policy(1).id, policy(2).id}
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_sink_may_check_again_from_its_event(kind: str) -> None:
+    source, seen = Held(release(1)), []
+
+    def again(event: AuditEvent) -> None:
+        seen.append((event.kind, found.current.id, found.refresh()))
+
+    async def again_async(event: AuditEvent) -> None:
+        again(event)
+
+    found = following(source, sinks=[again if kind == "sync" else again_async])
+    source.data = release(2)
+    checked = threading.Thread(target=found.refresh, daemon=True)
+    checked.start()
+    checked.join(20)
+    assert not checked.is_alive()
+    source.data = unsigned(3)
+    assert not found.refresh()
+    assert seen == [("policy.reloaded", policy(2).id, False), ("policy.reload_refused", policy(2).id, False)]
+
+
+def test_events_are_in_order_over_concurrent_checks() -> None:
+    source, seen = Held(release(1)), []
+    found = following(source, sinks=[lambda event: seen.append(event.seq)])
+    for number in range(2, 12):
+        source.data = release(number)
+        checks = [threading.Thread(target=found.refresh) for _ in range(3)]
+        for check in checks:
+            check.start()
+        for check in checks:
+            check.join()
+    assert sorted(seen) == list(range(10))

@@ -119,10 +119,101 @@ def test_a_candidate_that_fails_or_sleeps_is_an_error_and_holds_up_nothing(tmp_p
             assert [each["kind"] for record in log.records() for each in record.body["diverged"]] == ["error"] * 2
 
 
-def test_a_candidate_that_remembers_is_refused() -> None:
-    remembers = Policy.compile("rules:\n  - {id: a, match: {tool: write, run.count.write.lt: 2}, decision: allow}\n")
-    with pytest.raises(ValueError, match="rules that remember"):
+def counting(most: int, rest: str = "") -> Policy:
+    return Policy.compile(
+        f"rules:\n  - {{id: few, match: {{tool: write, run.count.write.lt: {most}}}, decision: allow}}\n{rest}"
+    )
+
+
+def test_a_candidate_counts_what_the_policy_counts(tmp_path: Path) -> None:
+    more = "  - {id: sent, match: {tool: send, run.count.send.lt: 3}, decision: allow}\n"
+    for number, enforced in enumerate((counting(9), counting(9, more))):
+        path = tmp_path / f"{number}.db"
+        with Guard(enforced, [write], candidate=counting(2), log=path) as guard:
+            for _ in range(4):
+                assert guard.submit_sync("write", {"path": "/b"}).ok
+        with open_log(path) as log:
+            found = [[each["kind"] for each in record.body.get("diverged", ())] for record in log.records()]
+            assert found == [[], [], ["tightened"], ["tightened"]]
+            ids = {each["bundle_id"] for record in log.records() for each in record.body.get("diverged", ())}
+        assert ids == {counting(2).id}
+
+
+def test_a_candidate_that_remembers_otherwise_is_refused(tmp_path: Path) -> None:
+    remembers = counting(2)
+    with pytest.raises(ValueError, match="what the policy does not"):
         Guard(policy(), [write], candidate=remembers)
+    within = Policy.compile("rules: [{match: {run.count: {of: {tool: write}, within: 1h, lt: 2}}, decision: allow}]")
+    with pytest.raises(ValueError, match="what the policy does not"):
+        Guard(counting(9), [write], candidate=within)
+    policy().save(tmp_path / "a")
+    with pytest.raises(ValueError, match="no state is kept here"):
+        create_app(ReloadingPolicy(tmp_path / "a", trust=None, every=0), candidate=remembers)
+
+
+def test_a_release_that_a_candidate_cannot_follow_decides_all_the_same(tmp_path: Path) -> None:
+    counting(9).save(tmp_path / "a")
+    followed = ReloadingPolicy(tmp_path / "a", trust=None, every=0)
+    log = tmp_path / "log.db"
+    with Guard(followed, [write], candidate=counting(1), log=log) as guard:
+        assert guard.submit_sync("write", {"path": "/b"}).ok
+        policy().save(tmp_path / "a")
+        assert followed.refresh()
+        assert guard.submit_sync("write", {"path": "/b"}).ok
+        monitoring = (
+            "rules:\n  - {match: {}, decision: allow}\n  - {match: {}, decision: deny, priority: 1, mode: monitor}"
+        )
+        Policy.compile(monitoring).save(tmp_path / "a")
+        assert followed.refresh()
+        assert guard.submit_sync("write", {"path": "/b"}).ok
+    with open_log(log) as opened:
+        kinds = [[each["kind"] for each in record.body.get("diverged", ())] for record in opened.records()]
+    assert kinds == [[], ["error"], ["error"]]
+
+
+def test_a_server_compares_a_candidate_and_the_monitored_rules_of_a_later_release(tmp_path: Path) -> None:
+    policy().save(tmp_path / "a")
+    source = ReloadingPolicy(tmp_path / "a", trust=None, every=0)
+    client = TestClient(create_app(source, candidate=policy(*CHOICES)))
+    call = json.dumps({"tool": "write", "args": {"path": "/etc/a"}})
+    client.post("/v1/decide", content=call)
+    policy("{id: watch, match: {args.path.starts_with: /etc}, decision: deny, mode: monitor}").save(tmp_path / "a")
+    assert source.refresh()
+    assert client.post("/v1/decide", content=call).json()["verdict"] == "allow"
+    client.post("/v1/decide-many", content=f"{call}\n")
+    shown = client.get("/v1/policy").json()
+    assert (shown["candidate"]["decided"], shown["candidate"]["diverged"]) == (3, {"tightened": 3})
+    assert (shown["monitored"]["decided"], shown["monitored"]["diverged"]) == (2, {"tightened": 2})
+
+
+@pytest.mark.parametrize(
+    ("enforced", "candidate", "kind"),
+    [
+        ("[{notify: boss}]", "[{notify: chief}]", "unclear"),
+        ("[{notify: boss}]", "[{notify: boss, phase: before}]", "unclear"),
+        ("[{tag: {a: x}}]", "[{tag: {a: x}}]", None),
+        ("[{tag: {a: x}}]", "[{tag: {a: 'y'}}]", "unclear"),
+    ],
+)
+@pytest.mark.parametrize("decision", ["allow", "approve_required"])
+def test_other_obligations_are_a_divergence(
+    tmp_path: Path, enforced: str, candidate: str, kind: str | None, decision: str
+) -> None:
+    def rule_of(duties: str) -> Policy:
+        return Policy.compile(
+            f"rules: [{{id: w, match: {{tool: write}}, decision: {decision}, obligations: {duties}}}]"
+        )
+
+    handlers = {"notify": lambda *_: None}
+    options = {"log": tmp_path / "log.db", "obligations": handlers}
+    with Guard(rule_of(enforced), [write], candidate=rule_of(candidate), **options) as guard:
+        guard.submit_sync("write", {"path": "/b"})
+    with open_log(tmp_path / "log.db") as log:
+        (record,) = log.records()
+    assert [each["kind"] for each in record.body.get("diverged", ())] == ([] if kind is None else [kind])
+
+
+def test_other_objects_than_policies_are_refused() -> None:
     with pytest.raises(TypeError, match="candidate must be a Policy"):
         Guard(policy(), [write], candidate="x")  # type: ignore[arg-type]
 

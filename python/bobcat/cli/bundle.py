@@ -101,20 +101,22 @@ def bundle() -> None:
 @click.option("--epoch", type=click.IntRange(0), metavar="N",
               help="The number of this release; by default the bundle's, or that at TARGET plus 1.")  # fmt: skip
 @click.option("--expires", type=ExpiryParam(), metavar="TIME", help="When workers report the release as out of date.")
+@trust_option(required=False)
 @ca_option
 @format_option
 def push(
     policy: str, target: str, *, key: str | None, epoch: int | None, expires: datetime | None, ca: str | None,
-    output_format: str,
+    trust: tuple[str, ...], output_format: str,
 ) -> None:  # fmt: skip
     """Publish BUNDLE at TARGET as a new release. An older epoch, or another policy of the same epoch, is refused.
 
-    Without --key, BUNDLE is published as it is, and must be signed with an epoch.
+    Without --key, BUNDLE is published as it is, and must be signed with an epoch. Without --epoch, the epoch is that of
+    the release at TARGET plus 1, which this key or one of --trust must have signed.
 
     Example: bobcat bundle push policy.bundle /srv/bundles --key release.key
     """
+    from bobcat.bundle.sign import public_key
     from bobcat.distribution import publish, sign_release
-    from bobcat.distribution.publish import published
     from bobcat.distribution.release import read_release
 
     if key is None and (epoch is not None or expires is not None):
@@ -122,13 +124,30 @@ def push(
     data, _ = read_bytes(policy)
     release, place = read_release(data, None), place_of(target, ca)
     if key is not None:
+        private = read_private_key(key)
         if epoch is None and release.epoch is None:
-            present = published(place)
-            epoch = 1 if present is None else (present.epoch or 0) + 1
+            epoch = _next_epoch(place, (public_key(private), *trust))
         chosen = epoch if epoch is not None else release.epoch
-        data = sign_release(data, read_private_key(key), epoch=chosen or 0, expires=expires or release.expires)
+        data = sign_release(data, private, epoch=chosen or 0, expires=expires or release.expires)
+    elif trust:
+        raise click.UsageError("`--trust` is about the release whose epoch counts: it needs `--key`")
     released, changed = publish(data, place)
     _report(released, target, "published" if changed else "unchanged", output_format)
+
+
+def _next_epoch(place: FileSource | HttpSource, trust: tuple[str, ...]) -> int:
+    """The epoch after that of the release at a place, which one of these keys signed."""
+    from bobcat.distribution.publish import published
+    from bobcat.errors import BundleError
+
+    try:
+        present = published(place, trust)
+    except BundleError as error:
+        raise InputError(
+            f"the epoch of the release at `{place.name}` cannot be trusted: {error}",
+            help="give `--epoch N`, or `--trust KEY` with the key that signed that release",
+        ) from error
+    return 1 if present is None else (present.epoch or 0) + 1
 
 
 @bundle.command()

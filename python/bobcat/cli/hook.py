@@ -159,6 +159,12 @@ def _answer(call: Call, policy: Policy, options: _Options) -> str:
         decision = decided = memory.decide(call.request)
         asked = memory.with_task(call.request)
         more: Mapping[str, Any] = {}  # Any: JSON
+        diverged = []
+        compares = options.candidate is not None or b'"mode":"monitor"' in policy.ir_bytes
+        if options.log is not None and compares:
+            from bobcat.cli.hooks.candidate import divergences
+
+            diverged = divergences(options.candidate, policy, (asked, decided), memory.state)
         if options.approvals is not None and decision.verdict is Verdict.APPROVE_REQUIRED:
             from bobcat.cli.hooks.approving import settle
 
@@ -172,11 +178,8 @@ def _answer(call: Call, policy: Policy, options: _Options) -> str:
     if options.log is not None:
         from bobcat.cli.hooks.record import Recorded, record
 
-        if options.candidate is not None:
-            from bobcat.cli.hooks.candidate import divergence
-
-            found = divergence(options.candidate, asked, decided)
-            more = more if found is None else {**more, "diverged": [found]}
+        if diverged:
+            more = {**more, "diverged": diverged}
         record(options.log, call, chosen, Recorded(policy.id, decision, more))
     return text
 

@@ -98,7 +98,7 @@ def install(
     command, events = None, _Events((), ())
     if not remove:
         bundle = _checked_bundle(policy)
-        hook_options = _hook_options(grant, log, approvals, state, (*_candidate(candidate), *options))
+        hook_options = _hook_options(grant, log, approvals, state, (*_candidate(candidate, bundle), *options))
         command = _command(hook, host, policy or Path(DEFAULT_BUNDLE), hook_options)
         events = _events(host, bundle)
         if not dry_run:
@@ -140,14 +140,14 @@ def _hook_options(
     return [*options, *more]
 
 
-def _candidate(path: str | None) -> tuple[str, ...]:
+def _candidate(path: str | None, policy: Policy) -> tuple[str, ...]:
     """Return the option of a candidate that the hook can read."""
     if path is None:
         return ()
     from bobcat.cli.hooks.candidate import load_candidate
 
     try:
-        load_candidate(Path(path))
+        load_candidate(Path(path), policy)
     except ValueError as error:
         raise InputError(f"the candidate is refused: {error}") from error
     return "--candidate", os.path.abspath(path)

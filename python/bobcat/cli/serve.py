@@ -86,8 +86,6 @@ def serve(
             raise
         except ValueError as error:
             raise InputError(f"`{candidate}`: {error}") from error
-    if monitored is not None and source.current.monitored is not None:
-        raise InputError(f"`{bundle}` has monitored rules, which are compared in place of a candidate")
     address = f"unix:{uds}" if uds is not None else f"http://{host}:{port}"
     click.echo(safe_text(f"serving {source.current.id[:16]} at {address}"), err=True)
     run(

@@ -30,8 +30,8 @@ def publish(data: bytes, target: HttpSource | FileSource | str | os.PathLike[str
     return release, before is None or before.content != release.content
 
 
-def published(target: HttpSource | FileSource) -> Release | None:
-    """Return the release that a source has now, its signature unchecked, or None."""
+def published(target: HttpSource | FileSource, trust: Keys) -> Release | None:
+    """Return the release that a source has now, or None. Raises `BundleError` for one that no trusted key signed."""
     if isinstance(target, FileSource) and not target.path.exists():
         return None
     try:
@@ -40,7 +40,7 @@ def published(target: HttpSource | FileSource) -> Release | None:
         if error.code == "not_found":
             return None
         raise
-    return None if found is None else read_release(found[0], None)
+    return None if found is None else read_release(found[0], trust)
 
 
 def pull(

@@ -111,7 +111,15 @@ class ReloadingPolicy:
         return self._policy.evaluate(request, context, state)
 
     def refresh(self) -> bool:
-        """Check the source now; return true if another release is in force. Never raises because of the source."""
+        """Check the source now; return true if another release is in force. Never raises because of the source.
+
+        A sink that gets an event of this check may call it again.
+        """
+        changed = self._refresh()
+        self._announcements.deliver()
+        return changed
+
+    def _refresh(self) -> bool:
         with self._lock:
             self._attempted = _now()
             try:

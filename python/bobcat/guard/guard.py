@@ -41,7 +41,7 @@ from bobcat.journal.index import JournalIndex, index_journal
 from bobcat.model.decision import Principal
 from bobcat.model.run import Budget, ToolCall, ToolDef
 from bobcat.runtime.arguments import check_actors, check_surroundings
-from bobcat.runtime.candidate import Candidate
+from bobcat.runtime.candidate import candidate_of
 from bobcat.runtime.compat import DEFAULTS
 from bobcat.runtime.extra import Extra
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS
@@ -83,7 +83,8 @@ class Guard:
     count over a `session` or a `tenant` read the one given here, or else the text of this name in `extra`.
 
     `candidate` is a policy that decides each submission beside `policy`, without an effect: where its decision differs,
-    the log has `diverged`, and the sinks get `policy.diverged`. It cannot have rules that remember.
+    the log has `diverged`, and the sinks get `policy.diverged`. Its rules may remember what `policy` does, and nothing
+    else.
 
     `obligations` are the handlers of the obligations of rules, by name (`docs/reference/obligations.md`). A submission
     whose obligation before the effect has no handler, or fails, is `denied`, with the code `obligation_unknown` or
@@ -156,7 +157,7 @@ class Guard:
             lease_seconds=lease_seconds,
             user_task=task,
             task_is_users=False,
-            candidate=None if candidate is None else Candidate(candidate, narrow_with=narrow_with),
+            candidate=candidate_of(current_policy(policy), candidate, narrow_with),
             obligations=checked_handlers(obligations),
         )
         checked(self._options, DEFAULTS)

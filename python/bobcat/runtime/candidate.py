@@ -13,9 +13,12 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+from msgspec import UnsetType
+from msgspec.structs import replace as replaced
+
 from bobcat._core import RunState, evaluate_beside
 from bobcat.bundle import Policy
-from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.decision import ActionRequest, Decision, Verdict, obligations_of
 from bobcat.model.decision_change import compare, then_of_decision
 from bobcat.model.frozen import deep_freeze, thaw
 from bobcat.runtime.evaluate import complete_transform, evaluate_or_deny, with_known_verdict
@@ -28,6 +31,12 @@ MAX_GROUPS = 1_000
 """Groups of divergences that a tally keeps apart; later ones are counted by kind only."""
 
 Bind = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # Any: arguments of any call
+OTHER_MEMORY = (
+    "candidate has rules that remember what the policy does not: no state is kept for them; use `bobcat replay`, or "
+    "count the same in a monitored rule of the policy"
+)
+NO_MEMORY = "candidate has rules that remember, and no state is kept here; use `bobcat replay`"
+
 _ERRORS = ("<rule_error:", "<default:evaluation_error>")
 
 
@@ -47,21 +56,30 @@ class Candidate:
         `narrow_with` narrows the candidate as it does the enforced policy.
         """
         if beside is None:
-            check_candidate(policy)
+            check_kind(policy)
             policy = policy if narrow_with is None else policy.narrow_with(narrow_with)
-            check_candidate(policy)
         self.policy = policy
+        self._deciding = policy
+        """The policy that evaluates: the same, with the definitions of memory of the enforced one."""
         self._shares_state = beside is not None and policy.remembers
+        self._problem: str | None = None
+        self._known: tuple[Policy, Policy | None] | None = None
         self._plain = policy.manifest.profile == "strict" and not policy.manifest.host_rules and not policy.remembers
         self._task = task if reads_task(policy) else None
         self._threaded = bool(policy.manifest.host_rules)
         self._late: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def with_task(self, task: str | None) -> Candidate:
-        """The same candidate for another task."""
+    def for_run(self, policy: Policy, task: str | None) -> Candidate:
+        """The same candidate beside a policy, for a task. One that remembers reads the state that `policy` keeps."""
         found = copy(self)
         found._task = task if reads_task(self.policy) else None
+        if self.policy.remembers:
+            if self._known is None or self._known[0] is not policy:
+                self._known = policy, with_memory_of(self.policy, policy)
+            shared = self._known[1]
+            found._shares_state, found._deciding = shared is not None, shared or self.policy
+            found._problem = OTHER_MEMORY if shared is None else None
         return found
 
     def divergence(
@@ -69,7 +87,8 @@ class Candidate:
     ) -> dict[str, Any] | None:
         """Decide `request` and compare with the enforced `decision`; None if a call has the same outcome under both.
 
-        `kind` of a divergence is `tightened`, `loosened`, `unclear` (other arguments or approvers) or `error`.
+        `kind` of a divergence is `tightened`, `loosened`, `unclear` (other arguments, approvers or obligations) or
+        `error`.
         """
         return self._compared(decision, lambda: self._decided(request, bind, state if self._shares_state else None))
 
@@ -95,6 +114,8 @@ class Candidate:
 
     def _compared(self, decision: Decision, decide: Callable[[], Decision]) -> dict[str, Any] | None:
         try:
+            if self._problem is not None:
+                raise ValueError(self._problem)
             found = decide()
             if _alike(decision, found):
                 return None
@@ -119,9 +140,9 @@ class Candidate:
         return self._in_thread(request, bind, state) if self._threaded else self._evaluated(request, bind, state)
 
     def _evaluated(self, request: ActionRequest, bind: Bind | None, state: RunState | None) -> Decision:
-        decision = evaluate_or_deny(self.policy, request, state)
+        decision = evaluate_or_deny(self._deciding, request, state)
         if decision.transform_args is not None and bind is not None:
-            decision = complete_transform(self.policy, request, decision, bind, state=state)
+            decision = complete_transform(self._deciding, request, decision, bind, state=state)
         return with_known_verdict(decision)
 
     def _in_thread(self, request: ActionRequest, bind: Bind | None, state: RunState | None) -> Decision:
@@ -154,19 +175,57 @@ class Candidate:
 def beside(policy: Policy, candidate: Candidate | None, task: str | None) -> Candidate | None:
     """The candidate of a run with this task: the one given, or the policy's own monitored rules."""
     if candidate is not None:
-        return candidate.with_task(task)
+        return candidate.for_run(policy, task)
     monitored = policy.monitored
     return None if monitored is None else Candidate(monitored, task, beside=policy)
 
 
-def check_candidate(policy: object) -> None:
-    """Raise `TypeError` for anything but a policy, and `ValueError` for a policy with rules that remember."""
+def candidate_of(policy: Policy, candidate: Policy | None, narrow_with: Policy | None = None) -> Candidate | None:
+    """The candidate beside a policy. Raises `TypeError` and `ValueError` for one that cannot be compared with it."""
+    if candidate is None:
+        return None
+    found = Candidate(candidate, narrow_with=narrow_with)
+    checked: object = policy  # the caller's argument, which is checked later
+    if isinstance(checked, Policy):
+        if policy.monitored is not None:
+            raise ValueError(
+                "policy has monitored rules, which are compared in place of a candidate; pass one of the two"
+            )
+        check_candidate(found.policy, policy)
+    return found
+
+
+def check_kind(policy: object) -> None:
+    """Raise `TypeError` for anything but a policy."""
     if not isinstance(policy, Policy):
         raise TypeError(
             f"candidate must be a Policy, got {type(policy).__name__}; make one with Policy.compile or Policy.load"
         )
-    if policy.remembers:
-        raise ValueError("candidate has rules that remember, which need a run of their own; use `bobcat replay`")
+
+
+def check_candidate(candidate: Policy, policy: Policy | None = None) -> None:
+    """Raise `ValueError` for a candidate that remembers otherwise than `policy`, which keeps the state; None: no state
+    is kept.
+    """
+    if candidate.remembers and (policy is None or with_memory_of(candidate, policy) is None):
+        raise ValueError(OTHER_MEMORY if policy is not None else NO_MEMORY)
+
+
+def with_memory_of(candidate: Policy, policy: Policy) -> Policy | None:
+    """The candidate with the definitions of memory of `policy`, so that it reads the same state.
+
+    None if it has definitions that `policy` does not have: nothing has counted for these.
+    """
+    own, kept = candidate.ir.memory, policy.ir.memory
+    if own == kept:
+        return candidate
+    if isinstance(own, UnsetType) or isinstance(kept, UnsetType):
+        return None
+    if any(kept.get(name) != definition for name, definition in own.items()):
+        return None
+    return Policy.from_policy(
+        replaced(candidate.ir, memory=kept), host_rules=tuple(fn for _, _, fn in candidate.python_rules)
+    )
 
 
 class Divergences:
@@ -215,6 +274,7 @@ def _alike(decision: Decision, found: Decision) -> bool:
         and found.transform_args is None
         and decision.transform_args is None
         and verdict is not Verdict.APPROVE_REQUIRED
+        and found.obligations == decision.obligations
     )
 
 
@@ -225,4 +285,7 @@ def _kind(decision: Decision, found: Decision) -> str | None:
     if (decision.transform_args is None) != (found.transform_args is None) and decision.verdict is found.verdict:
         return "unclear"
     direction = compare(then_of_decision(decision), found)
-    return None if direction == "other_rules" else direction
+    if direction is not None and direction != "other_rules":
+        return direction
+    permitted = decision.verdict is not Verdict.DENY
+    return "unclear" if permitted and obligations_of(decision) != obligations_of(found) else None

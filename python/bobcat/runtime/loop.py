@@ -29,7 +29,7 @@ from bobcat.model.deltas import OnDelta
 from bobcat.model.run import Budget, RunResult
 from bobcat.runtime.arguments import check_actors, check_surroundings
 from bobcat.runtime.budget import cost_cap
-from bobcat.runtime.candidate import Candidate, beside
+from bobcat.runtime.candidate import beside, candidate_of
 from bobcat.runtime.compat import DEFAULTS, CompatOptions
 from bobcat.runtime.deltas import DeltaFeed, Feeds, StreamedAgent
 from bobcat.runtime.driver import RunDriver
@@ -121,7 +121,7 @@ async def run_agent(
     else with the same text in `extra`; those `by: principal` over the runs of the same `principal`.
 
     `candidate` is a policy that decides each call beside `policy`, without an effect on the run: where its decision
-    differs, the sinks get `policy.diverged`. It cannot have rules that remember.
+    differs, the sinks get `policy.diverged`. Its rules may remember what `policy` does, and nothing else.
 
     `obligations` are the handlers of the obligations of rules, by name (`docs/reference/obligations.md`). A call whose
     obligation before the effect has no handler, or fails, is refused.
@@ -147,12 +147,13 @@ async def run_agent(
         session=session,
         tenant=tenant,
     )
+    in_force = current_policy(narrowed_policy(policy, narrow_with))
     options = Options(
-        tools=tools, policy=current_policy(narrowed_policy(policy, narrow_with)), sinks=sinks,
+        tools=tools, policy=in_force, sinks=sinks,
         on_approval=on_approval, budget=budget, principal=principal, environment=environment, workspace=workspace,
         correlation_id=correlation_id, executor=executor, cancel=cancel, clock=clock, extra=extra,
         ledger=ledger, on_delta=on_delta, compressor=compressor, user_task=user_task, session=session, tenant=tenant,
-        candidate=None if candidate is None else Candidate(candidate, narrow_with=narrow_with),
+        candidate=candidate_of(in_force, candidate, narrow_with),
         obligations=checked_handlers(obligations),
         **journal,
     )  # fmt: skip

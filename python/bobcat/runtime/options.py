@@ -128,8 +128,6 @@ def checked(options: Options, compat: CompatOptions) -> frozenset[str]:
             "your retry layer keeps constant across attempts"
         )
     _check_kinds(options.tools, options.policy)
-    if options.candidate is not None and options.policy.monitored is not None:
-        raise ValueError("policy has monitored rules, which are compared in place of a candidate; pass one of the two")
     _check_effects(options.tools, options.store, leases=compat.guards_journal)
     allowed = check_allowed(options.allow_changed)
     _check_lease(options)

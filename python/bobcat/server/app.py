@@ -198,9 +198,14 @@ class _Server:
         return self._decided(self._source.current, request)
 
     def _decided(self, policy: Policy, request: ActionRequest) -> Decision:
-        monitor = self._monitored if self._monitor is None else self._monitor
         began = perf_counter()
-        decision = monitor.decide(policy, request)
+        if self._monitor is None:
+            decision = self._monitored.decide(policy, request)
+        elif policy.monitored is None:
+            decision = self._monitor.decide(policy, request)
+        else:  # a release with monitored rules beside a candidate
+            decision = self._monitored.decide(policy, request)
+            self._monitor.compare(request, decision)
         self._metrics.count(decision.verdict, perf_counter() - began)
         return decision
 

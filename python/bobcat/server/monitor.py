@@ -6,7 +6,7 @@ from typing import Any
 
 from bobcat.bundle import Policy
 from bobcat.model.decision import ActionRequest, Decision
-from bobcat.runtime.candidate import Candidate, Divergences, beside
+from bobcat.runtime.candidate import Candidate, Divergences, beside, check_candidate
 from bobcat.runtime.evaluate import evaluate_or_deny
 
 
@@ -14,11 +14,16 @@ class Monitor:
     """Compares each decision of a server with that of the candidate. Raises what `Candidate` raises."""
 
     def __init__(self, policy: Policy) -> None:
+        check_candidate(policy)
         self._candidate, self._counts = Candidate(policy), Divergences()
 
     def decide(self, policy: Policy, request: ActionRequest) -> Decision:
         """Decide `request` by the policy and by the candidate, and count."""
         return _decided(policy, self._candidate, self._counts, request)
+
+    def compare(self, request: ActionRequest, decision: Decision) -> None:
+        """Decide `request` by the candidate, and count the difference from a decision of the policy."""
+        self._counts.count(request.tool, decision, self._candidate.divergence(request, decision))
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """The candidate and its counts."""

@@ -25,7 +25,7 @@ from bobcat.model.decision import Principal
 from bobcat.model.run import Budget, Message
 from bobcat.runtime.arguments import check_actors, check_surroundings
 from bobcat.runtime.budget import cost_cap
-from bobcat.runtime.candidate import Candidate
+from bobcat.runtime.candidate import candidate_of
 from bobcat.runtime.compat import DEFAULTS
 from bobcat.runtime.extra import Extra
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, default_owner
@@ -124,7 +124,7 @@ class Thread:
             environment=environment, workspace=workspace, store=opened, run_id=f"thread:{self.id}", executor=executor,
             owner=owner or default_owner(), lease_seconds=lease_seconds, clock=clock, extra=extra, ledger=account,
             compressor=compressor, session=self.id, tenant=tenant, user_task=task,
-            candidate=None if candidate is None else Candidate(candidate), obligations=checked_handlers(obligations),
+            candidate=candidate_of(policy, candidate), obligations=checked_handlers(obligations),
         )  # fmt: skip
         checked(self._options, DEFAULTS)
         spending_of(account, agent, tools, run=f"thread:{self.id}", principal=principal, cap=cost_cap(budget))

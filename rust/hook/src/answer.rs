@@ -56,7 +56,8 @@ pub(crate) fn render(host: Host, answer: &Answer) -> String {
 pub(crate) fn choose(call: &Call<'_>, reply: &Reply, grant: bool) -> Result<Answer, Failure> {
     let (reason, args) = (reply.stated(), &reply.args);
     let host = call.host.name();
-    if let [name, ..] = &reply.obligations[..] {
+    if let Some(held) = reply.obligations.iter().find(|each| each.before) {
+        let name = &held.name;
         return Ok(Answer::Deny(format!(
             "the obligation `{name}` must be performed before the call ({reason}); a hook cannot perform it"
         )));

@@ -35,6 +35,19 @@ pub(crate) struct Bundle {
     pub(crate) id: String,
 }
 
+impl Bundle {
+    /// The policy with its monitored rules in force; `None` for a policy without any.
+    pub(crate) fn monitored(&self) -> Result<Option<Self>, Failure> {
+        let Some(ir) = self.program.monitored_in_force() else {
+            return Ok(None);
+        };
+        let id = hex(&digest(IR, &ir));
+        let program = Program::from_layered_source(Source::new(ir), &CacheBudget::default())
+            .map_err(|error| error.to_string())?;
+        Ok(Some(Self { program, id }))
+    }
+}
+
 /// Reads the bundle file at `path`.
 pub(crate) fn load(path: &Path) -> Result<Bundle, Failure> {
     let shown = path.display();

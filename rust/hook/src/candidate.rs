@@ -1,4 +1,5 @@
-//! A candidate policy beside the one that decides: the calls that it would decide otherwise are in the log.
+//! What decides beside the policy, a candidate and the policy's own monitored rules: the calls that these would decide
+//! otherwise are in the log.
 //!
 //! INVARIANT: nothing of a candidate reaches an answer. One that cannot be used is a line on stderr, as in
 //! `python/bobcat/cli/hooks/candidate.py`, whose records are the same.
@@ -7,47 +8,79 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use bobcat_core::lang::Verdict;
+use bobcat_session::Session;
 
+use crate::Failure;
+use crate::bundle::{self, Bundle};
 use crate::canonical::{write_text, write_texts};
 use crate::decide::{self, Reply, Seen};
 use crate::input::Call;
-use crate::{Failure, bundle};
 
 const ERRORS: [&str; 2] = ["<rule_error:", "<default:evaluation_error>"];
 
-/// The divergence of the candidate at `path` from `reply`, as canonical JSON; `None`: it decides alike, or cannot be used.
-pub(crate) fn divergence(
-    path: &Path,
+/// The divergences from `reply` of the candidate at `path` and of the monitored rules of `enforced`, as canonical JSON with
+/// commas between them; `None` without any. `session` is that of the call, before the call is on its record.
+pub(crate) fn divergences(
+    path: Option<&Path>,
     call: &Call<'_>,
-    (reply, task, time): (&Reply, Option<&str>, &str),
+    (enforced, session): (&Bundle, Option<&Session>),
+    (reply, time): (&Reply, &str),
 ) -> Option<String> {
-    let compared = catch_unwind(AssertUnwindSafe(|| {
-        compared(path, call, (reply, task, time))
-    }));
-    match compared.unwrap_or_else(|_| Err("it failed (internal_error)".to_owned())) {
+    let candidate = path.and_then(|path| {
+        reported("candidate is", || {
+            let bundle = loaded(path, enforced)?;
+            compared(&bundle, call, (session, reply, time))
+        })
+    });
+    let monitored = reported("monitored rules are", || match enforced.monitored()? {
+        Some(bundle) => compared(&bundle, call, (session, reply, time)),
+        None => Ok(None),
+    });
+    let found: Vec<String> = candidate.into_iter().chain(monitored).collect();
+    (!found.is_empty()).then(|| found.join(","))
+}
+
+/// The result of a comparison; one that fails is a line on stderr.
+fn reported(
+    which: &str,
+    compare: impl FnOnce() -> Result<Option<String>, Failure>,
+) -> Option<String> {
+    let compared = catch_unwind(AssertUnwindSafe(compare));
+    match compared.unwrap_or_else(|_| Err("internal_error".to_owned())) {
         Ok(found) => found,
         Err(failure) => {
             crate::report(format!(
-                "the candidate is not compared: {failure}; the call is decided without it"
+                "the {which} not compared: {failure}; the call is decided without it"
             ));
             None
         }
     }
 }
 
-fn compared(
-    path: &Path,
-    call: &Call<'_>,
-    (reply, task, time): (&Reply, Option<&str>, &str),
-) -> Result<Option<String>, Failure> {
+/// Reads a candidate. What it remembers must be what the policy remembers, which the session has.
+fn loaded(path: &Path, enforced: &Bundle) -> Result<Bundle, Failure> {
     let bundle = bundle::load(path)?;
-    if bundle.program.remembers() {
+    let program = &bundle.program;
+    if program.remembers() && program.memory_bytes() != enforced.program.memory_bytes() {
         return Err(format!(
-            "the bundle `{}` has rules that remember",
+            "the bundle `{}` has rules that remember otherwise than the policy",
             path.display()
         ));
     }
-    let found = decide::decide(&bundle.program, call, (Seen::Task(task), time))?;
+    Ok(bundle)
+}
+
+fn compared(
+    bundle: &Bundle,
+    call: &Call<'_>,
+    (session, reply, time): (Option<&Session>, &Reply, &str),
+) -> Result<Option<String>, Failure> {
+    let seen = if bundle.program.remembers() {
+        Seen::Session(session)
+    } else {
+        Seen::Task(session.and_then(Session::task))
+    };
+    let found = decide::decide(&bundle.program, call, (seen, time))?;
     let Some(kind) = kind(reply, &found) else {
         return Ok(None);
     };
@@ -86,16 +119,19 @@ fn kind(then: &Reply, now: &Reply) -> Option<&'static str> {
     if args(then) != args(now) {
         return Some("unclear");
     }
+    let other = then.obligations != now.obligations;
     if now.verdict != Verdict::ApproveRequired {
-        return None;
+        return other.then_some("unclear");
     }
     let ((approvers, needed), (others, wanted)) = (&then.approvals, &now.approvals);
     if wanted < needed {
         Some("loosened")
     } else if approvers != others {
         Some("unclear")
+    } else if wanted > needed {
+        Some("tightened")
     } else {
-        (wanted > needed).then_some("tightened")
+        other.then_some("unclear")
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct Reply {
     pub(crate) rules: Vec<String>,
     /// The arguments that a transform made; none under `deny`.
     pub(crate) args: Option<NewArgs>,
-    /// The names of the obligations that the effect depends on; none under `deny`.
-    pub(crate) obligations: Vec<String>,
+    /// The obligations of a permitted call; none under `deny`.
+    pub(crate) obligations: Vec<Obligation>,
     /// The approvers, and the number of them who must approve.
     pub(crate) approvals: Approvals,
 }
@@ -114,7 +114,7 @@ pub(crate) fn decide(
     let mut args = None;
     let obligations = match verdict {
         Verdict::Deny => Vec::new(),
-        _ => obligations(program, obliging, &by_functions)?,
+        _ => obligations(program, obliging, by_functions)?,
     };
     if let Some(made) = &transformed
         && verdict != Verdict::Deny
@@ -134,21 +134,17 @@ pub(crate) fn decide(
     })
 }
 
-/// The obligations before the effect, of the rules that a permitted call was decided by.
+/// The obligations of the rules that a permitted call was decided by.
 fn obligations(
     program: &Program,
     rules: Vec<u32>,
-    by_functions: &[Obligation],
-) -> Result<Vec<String>, Failure> {
-    let names = |found: &[Obligation]| -> Vec<String> {
-        let before = found.iter().filter(|each| each.before);
-        before.map(|each| each.name.to_string()).collect()
-    };
+    by_functions: Vec<Obligation>,
+) -> Result<Vec<Obligation>, Failure> {
     let mut all = Vec::new();
     for rule in rules {
-        all.extend(names(&info(program, rule)?.obligations));
+        all.extend_from_slice(&info(program, rule)?.obligations);
     }
-    all.extend(names(by_functions));
+    all.extend(by_functions);
     Ok(all)
 }
 

@@ -160,19 +160,19 @@ fn answer_call(
         return Ok(None);
     }
     let answer = answer::choose(call, &reply, options.grant)?;
+    let diverged = options.log.as_ref().and_then(|_| {
+        let seen = (bundle, session.as_ref());
+        candidate::divergences(options.candidate.as_deref(), call, seen, (&reply, &time))
+    });
     if let Some(session) = &mut session
         && program.remembers()
         && answer.may_run()
     {
         remember::call(session, program, call, (&reply, &time))?;
     }
-    let task = session.as_ref().and_then(Session::task).map(str::to_owned);
     // Other processes need not wait for the log and the answer.
     let session = session.and_then(Session::if_due);
     if let Some(log) = &options.log {
-        let diverged = options.candidate.as_deref().and_then(|candidate| {
-            candidate::divergence(candidate, call, (&reply, task.as_deref(), &time))
-        });
         let outcome = (&reply, &answer, diverged.as_deref());
         log::record::write(log, &bundle.id, call, outcome)?;
     }

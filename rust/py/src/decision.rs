@@ -209,10 +209,11 @@ pub(crate) fn internal_error(py: Python<'_>) -> PyResult<Py<PyAny>> {
     )
 }
 
-/// Returns true if two decisions have the same outcome: verdict and rules, without new arguments or an approval.
+/// Returns true if two decisions have the same outcome: verdict, rules and obligations, without new arguments or an
+/// approval.
 pub(crate) fn is_alike(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
     let names = Names::get(one.py())?;
-    let [verdict, rules, args] = &names.outcome;
+    let [verdict, rules, args, obligations] = &names.outcome;
     let (Some(first), Some(second)) = (verdict.slot(one), verdict.slot(other)) else {
         return Ok(false);
     };
@@ -224,10 +225,13 @@ pub(crate) fn is_alike(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyRe
     {
         return Ok(false);
     }
-    match (rules.slot(one), rules.slot(other)) {
-        (Some(one), Some(other)) => is_equal(&one, &other),
-        _ => Ok(false),
+    for each in [rules, obligations] {
+        match (each.slot(one), each.slot(other)) {
+            (Some(one), Some(other)) if one.is(&other) || is_equal(&one, &other)? => {}
+            _ => return Ok(false),
+        }
     }
+    Ok(true)
 }
 
 /// Returns true if two values are equal. PERF: 15 ns less than a comparison with a Python result, as ids are interned.

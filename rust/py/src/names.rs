@@ -66,7 +66,7 @@ pub(crate) struct Names {
     pub(crate) no_text: Py<PyString>,
     fields: [Attribute; Field::ALL.len()],
     /// `verdict`, `matched_rules` and `transform_args` of a decision.
-    pub(crate) outcome: [Attribute; 3],
+    pub(crate) outcome: [Attribute; 4],
     /// `declared`
     pub(crate) declared: Attribute,
     /// `context`
@@ -145,7 +145,7 @@ impl Names {
         signed.set_item("signed", true)?;
         let decision = class(&model, "Decision")?;
         let obligation = class(&model, "Obligation")?;
-        let outcome = ["verdict", "matched_rules", "transform_args"];
+        let outcome = ["verdict", "matched_rules", "transform_args", "obligations"];
         let outcome = outcome.map(|name| Attribute::find(decision.bind(py), name));
         let fields = DECISION.map(str::to_owned).to_vec();
         Ok(Self {

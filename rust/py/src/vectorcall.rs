@@ -29,8 +29,8 @@ const METHOD: &CStr = c"evaluate($self, request, context=None, state=None)\n--\n
     The decision on one request. Never raises on the content of a request; TypeError if it is not one.";
 
 const BESIDE: &CStr = c"evaluate_beside(bundle, candidate, request, context, /)\n--\n\n\
-    The decision of `bundle` on `request`, with that of `candidate` in a tuple unless both have the same outcome: verdict and\n\
-    rules, without new arguments or an approval. None where one of them needs more than a request to decide.";
+    The decision of `bundle` on `request`, with that of `candidate` in a tuple unless both have the same outcome: verdict,\n\
+    rules and obligations, without new arguments or an approval. None where one of them needs more than a request to decide.";
 
 /// Puts `evaluate` into the module, and into `Program`, and `evaluate_beside` into the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {

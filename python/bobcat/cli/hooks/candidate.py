@@ -1,4 +1,4 @@
-"""A candidate policy beside the one that decides in a hook: the calls that it would decide otherwise are in the log.
+"""Candidates and monitored rules in a hook: the log has the calls that they would decide otherwise.
 
 INVARIANT: nothing of a candidate reaches an answer. One that cannot be used is a line on stderr. The native hook does
 the same in `rust/hook/src/candidate.rs`.
@@ -11,26 +11,38 @@ from typing import Any
 
 import click
 
+from bobcat._core import RunState
+from bobcat.bundle import Policy
 from bobcat.bundle.load import is_bundle, load_bundle
 from bobcat.errors import BundleError
 from bobcat.model.decision import ActionRequest, Decision
-from bobcat.runtime.candidate import Candidate
+from bobcat.runtime.candidate import Candidate, beside
 
 
-def divergence(path: Path, request: ActionRequest, decision: Decision) -> dict[str, Any] | None:  # Any: JSON
-    """The divergence of the candidate at `path` from `decision`; None if it decides alike, or cannot be used."""
-    try:
-        return load_candidate(path).divergence(request, decision)
-    except ValueError as error:
-        click.echo(
-            f"bobcat-hook: the candidate is not compared: {error}; the call is decided without it".replace("\n", " "),
-            err=True,
-        )
-        return None
+def divergences(
+    path: Path | None, policy: Policy, asked: tuple[ActionRequest, Decision], state: RunState | None
+) -> list[dict[str, Any]]:  # Any: JSON
+    """The divergences from a decision of `policy`: those of the candidate at `path`, and of its own monitored rules.
+
+    `state` is that of the session, before the call is on its record.
+    """
+    request, decision = asked
+    found = []
+    if path is not None:
+        try:
+            candidate = load_candidate(path, policy)
+            found.append(candidate.divergence(request, decision, None, state))
+        except ValueError as error:
+            text = f"the candidate is not compared: {error}; the call is decided without it"
+            click.echo(f"bobcat-hook: {text}".replace("\n", " "), err=True)
+    monitored = beside(policy, None, request.context.task)
+    if monitored is not None:
+        found.append(monitored.divergence(request, decision, None, state))
+    return [each for each in found if each is not None]
 
 
-def load_candidate(path: Path) -> Candidate:
-    """Read a candidate. Raises `ValueError` for one that a hook cannot compare with."""
+def load_candidate(path: Path, policy: Policy) -> Candidate:
+    """Read a candidate. Raises `ValueError` for one that a hook cannot compare with `policy`."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -38,9 +50,9 @@ def load_candidate(path: Path) -> Candidate:
     if not is_bundle(data):
         raise ValueError(f"the policy `{path}` is not a bundle")
     try:
-        policy = load_bundle(data)
+        found = load_bundle(data)
     except BundleError as error:
         raise ValueError(f"the bundle `{path}` is refused: {error}") from error
-    if policy.remembers:
-        raise ValueError(f"the bundle `{path}` has rules that remember")
-    return Candidate(policy)
+    if found.remembers and found.ir.memory != policy.ir.memory:
+        raise ValueError(f"the bundle `{path}` has rules that remember otherwise than the policy")
+    return Candidate(found).for_run(policy, None)

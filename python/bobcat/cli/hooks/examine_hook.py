@@ -141,11 +141,17 @@ def _within_reach(found: Installed, directory: Path) -> Iterator[Finding]:
 
 def _candidate(found: Installed) -> Iterator[Finding]:
     """Read the candidate of a hook, whose answers do not depend on it."""
-    path = found.command.value("--candidate")
-    if path is None:
+    path, policy = found.command.value("--candidate"), found.command.policy
+    if path is None or policy is None:
         return
+    from bobcat.bundle.load import load_bundle
+
     try:
-        candidate = load_candidate(Path(path))
+        enforced = load_bundle(policy)
+    except BundleError:
+        return  # reported by its answer
+    try:
+        candidate = load_candidate(Path(path), enforced)
     except ValueError as error:
         yield Finding("warning", "candidate", f"no call is compared with the candidate: {error}")
     else:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bobcat._core import HookSession, session_directory
+from bobcat._core import HookSession, RunState, session_directory
 from bobcat.bundle import Policy
 from bobcat.cli.hooks.call import Call, HookError, Host
 from bobcat.cli.hooks.call_result import CallResult, UserTask
@@ -49,6 +49,11 @@ class Remembering:
         except ValueError as error:
             raise HookError(str(error)) from error
         return self.decide(request) if repaired else decided
+
+    @property
+    def state(self) -> RunState | None:
+        """The state of the session; None without one."""
+        return None if self.session is None else self.session.state
 
     def with_task(self, request: ActionRequest) -> ActionRequest:
         """Return the request with the user's last words, where the policy reads its session."""

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 
 use crate::bytes::interner::Interner;
 use crate::error::DecodeError;
-use crate::ir::{self, Kind, Policy};
+use crate::ir::{self, Kind, Policy, monitored};
 use crate::lang::path::{Field, Path};
 use crate::program::{Body, Clause, Match, Prepared, Program, Rule, Verdict};
 use crate::pyfn::analysis::triggers::infer;
@@ -61,6 +61,15 @@ impl Program {
     /// Those of [`Program::from_source`].
     pub fn from_layered_source(source: Source, caches: &CacheBudget) -> Result<Self, DecodeError> {
         ir::decode_within(source.bytes(), caches).map(|policy| compile(policy, source))
+    }
+
+    /// The canonical bytes of the policy with its monitored rules in force; `None` for a policy without any.
+    #[must_use]
+    pub fn monitored_in_force(&self) -> Option<Vec<u8>> {
+        // PERF: most policies are not read again.
+        let spans = self.rules.iter().map(|rule| rule.span);
+        self.monitors
+            .then(|| monitored::in_force(&self.source, spans))?
     }
 }
 
@@ -133,6 +142,7 @@ fn compile(policy: Policy, source: Source) -> Program {
         clauses: clauses.collect(),
         host_count: 0,
         templates: policy.templates,
+        monitors: policy.monitors,
         tool_sets: Vec::new(),
         listed: Vec::new(),
         tools: Default::default(),

@@ -200,6 +200,7 @@ impl<'a> Decoder<'a> {
                 paths: Vec::new(),
                 refs: Vec::new(),
                 templates: Vec::new(),
+                monitors: false,
                 functions_oblige: false,
                 caches: caches.clone(),
             },
@@ -263,6 +264,7 @@ impl<'a> Decoder<'a> {
         if part::is_monitored(fields, profile)? {
             // The rule keeps its place, and its match is false: it takes no part in decisions.
             self.policy.words.truncate(from);
+            self.policy.monitors = true;
             let opened = flat_expr::open(&mut self.policy.words);
             flat_expr::close(&mut self.policy.words, opened, Connective::Any);
         }

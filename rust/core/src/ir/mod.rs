@@ -10,6 +10,7 @@ mod function_leaf;
 mod function_memory;
 pub mod layers;
 pub mod memory;
+pub(crate) mod monitored;
 mod node;
 mod operand;
 mod part;
@@ -59,6 +60,8 @@ pub struct Policy {
     pub refs: Vec<u32>,
     /// The decisions of functions that are always the same.
     pub templates: Vec<DecisionTemplate>,
+    /// True if a rule is monitored.
+    pub monitors: bool,
     /// True if a decision of a function has obligations.
     pub functions_oblige: bool,
     /// The cache budget of all automata of the policy.

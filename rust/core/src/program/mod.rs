@@ -134,6 +134,8 @@ pub struct Program {
     pub(crate) refs: Vec<u32>,
     pub(crate) clauses: Vec<Clause>,
     pub(crate) host_count: u32,
+    /// True if a rule is monitored.
+    pub(crate) monitors: bool,
     /// The decisions of functions that are always the same.
     pub(crate) templates: Vec<DecisionTemplate>,
     /// Lists of tools, by their numbers.
