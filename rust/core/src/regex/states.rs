@@ -44,6 +44,7 @@ struct Active {
     seen: Vec<u32>,
     round: u32,
     stack: Vec<u32>,
+    visits: u64,
 }
 
 impl Active {
@@ -102,6 +103,7 @@ impl States {
             seen: vec![0; nfa.steps.len()],
             round: 0,
             stack: Vec::new(),
+            visits: 0,
         };
         let mut states = Self {
             looks: properties.look_set(),
@@ -225,6 +227,11 @@ impl States {
         if self.always { FOUND } else { START }
     }
 
+    /// The steps that were visited so far.
+    pub(crate) fn visits(&self) -> u64 {
+        self.active.visits + self.next.visits
+    }
+
     /// Returns true if no text that continues from a state is found.
     pub(crate) fn is_dead(&self, state: u32) -> bool {
         let waits = self.waiting.get(state as usize);
@@ -297,6 +304,7 @@ fn add(nfa: &Nfa, step: u32, place: Option<Place>, active: &mut Active) -> bool 
     active.stack.clear();
     active.stack.push(step);
     while let Some(step) = active.stack.pop() {
+        active.visits += 1;
         if !active.insert(step) {
             continue;
         }

@@ -88,6 +88,14 @@ fn lengths_are_counted_far() {
         panic!("a text");
     };
     assert_eq!(text.chars().count(), 100_001);
+    let bytes = TextTest::ByteLength {
+        min: Some(70_000),
+        max: None,
+    };
+    let Solved::Value(text) = solved(&[(bytes, true), (matches("^é.*b$"), true)], &[]) else {
+        panic!("a text");
+    };
+    assert_eq!(text.len(), 70_000);
     let tests = [(long(100_001), true), (matches("^a.{0,20}b$"), true)];
     assert_eq!(solved(&tests, &[]), Solved::Conflict(vec![0, 1]));
 }

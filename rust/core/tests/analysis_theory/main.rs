@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod budgets;
+#[cfg(test)]
 mod numbers;
 #[cfg(test)]
 mod oracle;

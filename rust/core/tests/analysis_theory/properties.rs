@@ -22,7 +22,7 @@ fn short_texts() -> Vec<String> {
 #[test]
 fn automata_accept_what_the_engine_accepts() {
     let mut random = Random::new(1);
-    for round in 0..1_500 {
+    for round in 0..2_000 {
         let mut texts = Texts::new(TheoryBudget::default());
         let (test, oracle) = test(&mut random, 2);
         let id = texts.add(test.clone()).unwrap();
@@ -43,7 +43,7 @@ fn answers_are_right_and_minimal() {
     let mut random = Random::new(7);
     let short = short_texts();
     let (mut values, mut conflicts) = (0, 0);
-    for round in 0..700 {
+    for round in 0..1_000 {
         let mut texts = Texts::new(TheoryBudget::default());
         let count = 1 + random.below(4);
         let tests: Vec<(TextTest, Oracle)> = (0..count).map(|_| test(&mut random, 1)).collect();

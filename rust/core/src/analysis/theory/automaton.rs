@@ -15,6 +15,9 @@ pub(super) const FAR: u32 = u32::MAX;
 /// The most states of an automaton that is explored to its end, and the most transitions.
 const COMPLETE: (usize, usize) = (2_000, 100_000);
 
+/// The most visits of steps of a pattern in which an automaton is explored: some 50 ms.
+const WORK: u64 = 20_000_000;
+
 /// No transition yet.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -216,19 +219,37 @@ impl Automaton {
 
     /// Returns true if a text passes.
     pub(super) fn accepts(&mut self, text: &str) -> bool {
-        let end = self.run(self.start(), text);
-        self.facts(end).accepts
+        let mut state = self.start();
+        for found in text.chars() {
+            let facts = self.facts(state);
+            if facts.to_accept == FAR || facts.to_reject == FAR {
+                return facts.accepts;
+            }
+            let class = self.alphabet.class(found);
+            state = self.step(state, class);
+        }
+        self.facts(state).accepts
     }
 
-    /// Explores all states, if they are few, for the exact distances. The result is the number of states that it built.
-    pub(super) fn explore(&mut self) -> usize {
+    /// The work that the states took so far, in visits of steps of patterns.
+    fn work(&self) -> u64 {
+        match &self.source {
+            Source::Pattern(states) => states.visits(),
+            Source::Lower(lower) => lower.inner().work(),
+            Source::Appended(inner, _) => inner.work(),
+            Source::Words(_) | Source::Order(_) | Source::Count(_) => 0,
+        }
+    }
+
+    /// Explores all states, if they are few, for the exact distances.
+    pub(super) fn explore(&mut self) {
         let known = match &self.source {
             // Their facts are good enough, and their states may be many.
             Source::Words(_) | Source::Order(_) | Source::Count(_) => true,
             Source::Pattern(_) | Source::Lower(_) | Source::Appended(..) => false,
         };
         if std::mem::replace(&mut self.explored, true) || known {
-            return 0;
+            return;
         }
         let classes = self.alphabet.len() as u32;
         let most = COMPLETE
@@ -265,8 +286,8 @@ impl Automaton {
                     order.push(to);
                 }
             }
-            if order.len() > most {
-                return order.len();
+            if order.len() > most || self.work() > WORK {
+                return;
             }
         }
         let to_accept = self.distances(&order, &back, true);
@@ -280,7 +301,6 @@ impl Automaton {
             };
             self.set_facts(at, facts);
         }
-        order.len()
     }
 
     /// The fewest steps from each state to one with a result.

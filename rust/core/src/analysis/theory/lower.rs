@@ -45,6 +45,10 @@ impl Lower {
         }
     }
 
+    pub(super) fn inner(&self) -> &Automaton {
+        &self.inner
+    }
+
     /// The classes of characters whose lower cases the inner automaton treats alike.
     pub(super) fn alphabet(&self) -> Alphabet {
         let inner = &self.inner.alphabet;

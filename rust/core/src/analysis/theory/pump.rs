@@ -9,57 +9,115 @@ use super::spans::Spans;
 /// The most states of a product in which a repetition is looked for.
 const MOST: usize = 2_000;
 
+/// One way from the start to a state, or from it to the end: its characters, its length, and the next state of the way with
+/// the class of the character in between.
+#[derive(Clone, Copy)]
+struct Way {
+    chars: u64,
+    length: u64,
+    link: Option<(u32, u32)>,
+}
+
+impl Way {
+    const EMPTY: Self = Self {
+        chars: 0,
+        length: 0,
+        link: None,
+    };
+
+    fn longer(self, length: u64, link: (u32, u32)) -> Self {
+        Self {
+            chars: self.chars + 1,
+            length: self.length + length,
+            link: Some(link),
+        }
+    }
+}
+
 /// A state that was met.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Met {
-    /// The fewest characters from the start, with the state before and the class of the last one.
-    from: Option<(u64, Option<(u32, u32)>)>,
-    /// The fewest characters to a text that passes, with the class of the first one and the state behind it.
-    to: Option<(u64, Option<(u32, u32)>)>,
-    /// A class that leads back to the state.
+    from: Option<Way>,
+    to: Option<Way>,
+    /// A class of one unit that leads back to the state.
     again: Option<u32>,
+    /// The states that lead here, and the classes.
+    back: Vec<(u32, u32)>,
 }
 
 /// A text of the least length that is allowed: from the start to a state that a character leads back to, that character as
-/// often as needed, and on to the end. `None` says nothing.
+/// often as needed, and on to the end. `bytes`: lengths are in bytes. `None` says nothing.
 pub(super) fn pumped(
     product: &mut Product<'_, '_>,
     lengths: &Spans,
+    bytes: bool,
     budget: &TheoryBudget,
 ) -> Option<String> {
-    let mut met: Vec<Met> = Vec::new();
-    let mut back: Vec<Vec<(u32, u32)>> = Vec::new();
     let start = product.start()?;
-    let mut queue = VecDeque::from([(start, (0, None))]);
+    let met = explore(product, start, bytes, budget)?;
+    let at = |node: u32| met.get(node as usize);
+    // No text has fewer characters than this one.
+    let length = lengths.next(at(start)?.to?.chars)?;
+    let through = |met: &Met| {
+        let length = met.from?.length + met.to?.length;
+        met.again.map(|again| (length, again))
+    };
+    let ways = (0..)
+        .zip(&met)
+        .filter_map(|(node, met)| Some((through(met)?, node)));
+    let ((least, again), node) = ways.min_by_key(|((length, _), node)| (*length, *node))?;
+    let more = usize::try_from(length.checked_sub(least)?).ok()?;
+
+    let mut text = Vec::new();
+    let mut before = at(node)?.from?.link;
+    while let Some((node, class)) = before {
+        text.push(product.sample(class));
+        before = at(node)?.from?.link;
+    }
+    text.reverse();
+    text.extend(std::iter::repeat_n(product.sample(again), more));
+    let mut behind = at(node)?.to?.link;
+    while let Some((node, class)) = behind {
+        text.push(product.sample(class));
+        behind = at(node)?.to?.link;
+    }
+    Some(text.into_iter().collect())
+}
+
+/// Meets every state, and finds a way with the fewest characters from the start to it and from it to the end; `None` if the
+/// states are many.
+fn explore(
+    product: &mut Product<'_, '_>,
+    start: u32,
+    bytes: bool,
+    budget: &TheoryBudget,
+) -> Option<Vec<Met>> {
+    let mut met: Vec<Met> = Vec::new();
+    let mut queue = VecDeque::from([(start, Way::EMPTY)]);
     let mut ends = VecDeque::new();
     while let Some((node, from)) = queue.pop_front() {
-        let at = node as usize;
-        if met.len() <= at {
-            met.resize(at + 1, Met::default());
-            back.resize(at + 1, Vec::new());
+        if product.nodes.len() > MOST.min(budget.states) {
+            return None;
         }
-        let place = met.get_mut(at)?;
+        met.resize(product.nodes.len().max(met.len()), Met::default());
+        let place = met.get_mut(node as usize)?;
         if place.from.is_some() {
             continue;
         }
         place.from = Some(from);
-        if product.nodes.len() > MOST.min(budget.states) {
-            return None;
-        }
         if product.accepts(node) {
-            ends.push_back((node, (0, None)));
+            ends.push_back((node, Way::EMPTY));
         }
-        for (class, next) in product.next(node).iter() {
-            if *next == node {
-                met.get_mut(at)?.again.get_or_insert(*class);
+        let next = product.next(node);
+        met.resize(product.nodes.len(), Met::default());
+        for (class, next) in next.iter() {
+            let unit = unit(product, *class, bytes);
+            let place = met.get_mut(*next as usize)?;
+            place.back.push((node, *class));
+            if *next == node && unit == 1 {
+                place.again.get_or_insert(*class);
             }
-            let place = *next as usize;
-            if back.len() <= place {
-                met.resize(place + 1, Met::default());
-                back.resize(place + 1, Vec::new());
-            }
-            back.get_mut(place)?.push((node, *class));
-            queue.push_back((*next, (from.0 + 1, Some((node, *class)))));
+            queue.push_back((*next, from.longer(unit, (node, *class))));
         }
     }
     while let Some((node, to)) = ends.pop_front() {
@@ -68,33 +126,18 @@ pub(super) fn pumped(
             continue;
         }
         place.to = Some(to);
-        for (before, class) in back.get(node as usize)? {
-            ends.push_back((*before, (to.0 + 1, Some((*class, node)))));
+        for (before, class) in &place.back {
+            let unit = unit(product, *class, bytes);
+            ends.push_back((*before, to.longer(unit, (node, *class))));
         }
     }
-    // No text is shorter than this one.
-    let shortest = met.get(start as usize)?.to?.0;
-    let length = lengths.next(shortest)?;
-    let through = |met: &Met| Some(met.from?.0 + met.to?.0).filter(|_| met.again.is_some());
-    let best = (0_usize..)
-        .zip(&met)
-        .filter_map(|(node, met)| Some((through(met)?, node)));
-    let (least, node) = best.min()?;
-    let more = length.checked_sub(least)?;
+    Some(met)
+}
 
-    let mut text = Vec::new();
-    let mut before = met.get(node)?.from?.1;
-    while let Some((node, class)) = before {
-        text.push(product.sample(class));
-        before = met.get(node as usize)?.from?.1;
+/// The length of a character of a class.
+fn unit(product: &Product<'_, '_>, class: u32, bytes: bool) -> u64 {
+    match bytes {
+        true => product.sample(class).len_utf8() as u64,
+        false => 1,
     }
-    text.reverse();
-    let again = product.sample(met.get(node)?.again?);
-    text.extend(std::iter::repeat_n(again, usize::try_from(more).ok()?));
-    let mut behind = met.get(node)?.to?.1;
-    while let Some((class, node)) = behind {
-        text.push(product.sample(class));
-        behind = met.get(node as usize)?.to?.1;
-    }
-    Some(text.into_iter().collect())
 }

@@ -15,7 +15,7 @@ use super::{GaveUp, GaveUpCode, TheoryBudget};
 use crate::bytes::hash::Keyed;
 
 /// The time is asked for after so many states.
-const ROUND: usize = 256;
+const ROUND: usize = 32;
 
 /// A text at least so long is looked for by repetition first.
 const LONG: u64 = 64;
@@ -50,14 +50,15 @@ pub(super) fn search(
         (false, _) => (parts.chars.clone(), None),
     };
     let mut product = Product::new(leaves, &parts, by_bytes);
-    if !by_bytes
+    let only_bytes = by_bytes && second.is_none();
+    if second.is_none()
         && first.next(0).is_some_and(|least| least >= LONG)
-        && let Some(text) = pumped(&mut product, &first, budget)
+        && let Some(text) = pumped(&mut product, &first, only_bytes, budget)
     {
         return Ok(Some(text));
     }
     Search {
-        counts_bytes: by_bytes && second.is_none(),
+        counts_bytes: only_bytes,
         weighs: !by_bytes && first.is_all(),
         first,
         second,

@@ -5,10 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::formula::{Formula, Leaves};
 use super::product::{Goal, leads};
 use super::search::search;
-use super::{GaveUp, Solved, TextTest, TheoryBudget};
+use super::{GaveUp, GaveUpCode, Solved, TextTest, TheoryBudget};
 
 /// Results that a search fails to have are added to it, so many at a time.
 const ADDED: usize = 3;
+
+/// A search for more than two results that comes to so many states is left for those of two first.
+const EASY: usize = 2_000;
+
+/// Contradicting results of which each two are searched for.
+const PAIRED: usize = 16;
 
 /// Results of searches that are kept.
 const KEPT: usize = 100_000;
@@ -35,10 +41,13 @@ pub struct Texts {
     ids: BTreeMap<TextTest, TextId>,
     /// Lists of excluded texts, and for each the formula of being one of them.
     excluded: Vec<(BTreeSet<String>, Formula)>,
+    /// The last list as it was given, and its number.
+    last: Option<(Vec<String>, usize)>,
     found: BTreeMap<Question, Option<String>>,
     /// By the first of the results.
     refuted: BTreeMap<Wanted, Vec<Refuted>>,
-    leads: BTreeMap<Wanted, bool>,
+    /// By the number of the test: of it, and of its negation.
+    leads: Vec<(bool, bool)>,
 }
 
 impl Texts {
@@ -51,9 +60,10 @@ impl Texts {
             formulas: Vec::new(),
             ids: BTreeMap::new(),
             excluded: Vec::new(),
+            last: None,
             found: BTreeMap::new(),
             refuted: BTreeMap::new(),
-            leads: BTreeMap::new(),
+            leads: Vec::new(),
         }
     }
 
@@ -72,6 +82,8 @@ impl Texts {
         }
         let formula = self.leaves.formula(&test)?;
         let id = TextId(self.formulas.len() as u32);
+        let both = [true, false].map(|result| leads(&self.leaves, (&formula, result)));
+        self.leads.push(both.into());
         self.formulas.push(formula);
         self.ids.insert(test, id);
         Ok(id)
@@ -140,13 +152,24 @@ impl Texts {
         if excluded.is_empty() {
             return Ok(None);
         }
-        let texts: BTreeSet<String> = excluded.iter().map(|text| (*text).to_owned()).collect();
-        if let Some(at) = self.excluded.iter().rposition(|(known, _)| *known == texts) {
-            return Ok(Some(at));
+        if let Some((last, at)) = &self.last
+            && last == excluded
+        {
+            return Ok(Some(*at));
         }
-        let formula = self.leaves.formula(&TextTest::OneOf(texts.clone()))?;
-        self.excluded.push((texts, formula));
-        Ok(Some(self.excluded.len() - 1))
+        let texts: BTreeSet<String> = excluded.iter().map(|text| (*text).to_owned()).collect();
+        let known = self.excluded.iter().position(|(known, _)| *known == texts);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let formula = self.leaves.formula(&TextTest::OneOf(texts.clone()))?;
+                self.excluded.push((texts, formula));
+                self.excluded.len() - 1
+            }
+        };
+        let list = excluded.iter().map(|text| (*text).to_owned()).collect();
+        self.last = Some((list, at));
+        Ok(Some(at))
     }
 
     fn known_conflict(
@@ -180,7 +203,7 @@ impl Texts {
         }
         let mut excluding = None;
         loop {
-            let Some(text) = self.find(&active, excluding)? else {
+            let Some(text) = self.find_or_pair(&mut active, excluding)? else {
                 return Ok(Err(self.shrink(active, list)?));
             };
             if excluding != list && self.is_excluded(list, &text) {
@@ -204,14 +227,48 @@ impl Texts {
         }
     }
 
-    fn leads(&mut self, (id, result): Wanted) -> bool {
-        if let Some(known) = self.leads.get(&(id, result)) {
-            return *known;
+    /// A shortest text with these results; where that is much work, they are first reduced to two that contradict.
+    fn find_or_pair(
+        &mut self,
+        wanted: &mut Vec<Wanted>,
+        excluding: Option<usize>,
+    ) -> Result<Option<String>, GaveUp> {
+        if wanted.len() > 2 && self.budget.states > EASY {
+            let states = std::mem::replace(&mut self.budget.states, EASY);
+            let found = self.find(wanted, excluding);
+            self.budget.states = states;
+            match found {
+                Err(GaveUp {
+                    code: GaveUpCode::States,
+                    ..
+                }) => {}
+                found => return found,
+            }
+            if let Some(pair) = self.pair(wanted) {
+                *wanted = pair;
+                return Ok(None);
+            }
         }
-        let formula = self.formulas.get(id.0 as usize);
-        let leads = formula.is_some_and(|formula| leads(&self.leaves, (formula, result)));
-        self.leads.insert((id, result), leads);
-        leads
+        self.find(wanted, excluding)
+    }
+
+    /// One or two of the results that contradict, whatever is excluded.
+    fn pair(&mut self, wanted: &[Wanted]) -> Option<Vec<Wanted>> {
+        let wanted = wanted.get(..PAIRED).unwrap_or(wanted);
+        let mut fewer: Vec<Vec<Wanted>> = wanted.iter().map(|one| vec![*one]).collect();
+        for (at, one) in wanted.iter().enumerate() {
+            let others = wanted.iter().skip(at + 1);
+            fewer.extend(others.map(|other| vec![*one, *other]));
+        }
+        fewer
+            .into_iter()
+            .find(|results| matches!(self.find(results, None), Ok(None)))
+    }
+
+    /// Returns true if a result asks for more than that a text lacks something.
+    fn leads(&self, (id, result): Wanted) -> bool {
+        let known = self.leads.get(id.0 as usize);
+        known.is_none_or(|(passes, fails)| if result { *passes } else { *fails })
     }
 
     fn is_excluded(&self, list: Option<usize>, text: &str) -> bool {
@@ -251,13 +308,18 @@ impl Texts {
         mut conflict: Vec<Wanted>,
         list: Option<usize>,
     ) -> Result<Vec<Wanted>, GaveUp> {
-        let mut needed = match list {
+        let pair = match conflict.len() {
+            0..=2 => None,
+            _ => self.pair(&conflict),
+        };
+        let mut needed = match (&pair, list) {
+            (Some(_), _) | (None, None) => false,
             // Not decided: the conflict is one with this list.
-            Some(_) => self
+            (None, Some(_)) => self
                 .find(&conflict, None)
                 .map_or(true, |found| found.is_some()),
-            None => false,
         };
+        conflict = pair.unwrap_or(conflict);
         for at in (0..conflict.len()).rev() {
             let mut fewer = conflict.clone();
             fewer.remove(at);
