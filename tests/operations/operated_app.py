@@ -14,9 +14,9 @@ from bobcat.workers import Job, Workers
 POLICY = compile_policy("""
 rules:
   - {id: asks, match: {tool: pay}, decision: approve_required, approvers: [alice]}
-  - {id: waits, match: {tool: wait_for}, decision: allow}
+  - {id: waits, match: {tool.in: [wait_for, begin_and_wait]}, decision: allow}
 """)
-workers = Workers(max_attempts=1)
+workers = Workers(max_attempts=2, backoff_seconds=0.0)
 
 
 @tool()
@@ -26,6 +26,14 @@ async def pay(amount: int) -> str:
 
 @tool(effect="none")
 async def wait_for(path: str) -> str:
+    Path(f"{path}.waiting").touch()
+    while not Path(path).exists():
+        await asyncio.sleep(0.02)
+    return "there"
+
+
+@tool(effect="unsafe")
+async def begin_and_wait(path: str) -> str:
     Path(f"{path}.waiting").touch()
     while not Path(path).exists():
         await asyncio.sleep(0.02)
@@ -48,7 +56,12 @@ class Failing(Script):
 
 
 def made(agent: Script, task: str) -> dict[str, Any]:
-    return {"agent": agent, "task": task, "tools": ToolSet.from_functions(pay, wait_for), "policy": POLICY}
+    return {
+        "agent": agent,
+        "task": task,
+        "tools": ToolSet.from_functions(pay, wait_for, begin_and_wait),
+        "policy": POLICY,
+    }
 
 
 @workers.run("answer")
@@ -70,3 +83,8 @@ def ask(job: Job) -> dict[str, Any]:
 @workers.run("wait")
 def wait(job: Job) -> dict[str, Any]:
     return made(Script(ToolCall("wait_for", {"path": job.payload["file"]})), "wait for a file")
+
+
+@workers.run("unsafe")
+def unsafe(job: Job) -> dict[str, Any]:
+    return made(Script(ToolCall("begin_and_wait", {"path": job.payload["file"]})), "wait, with an effect")

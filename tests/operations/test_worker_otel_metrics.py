@@ -46,10 +46,11 @@ def test_instruments_have_what_the_worker_counted_and_what_the_store_holds() -> 
     found = asyncio.run(main())
     assert found["bobcat.worker.attempts"] == {
         ("answer", "succeeded"): 1,
+        ("fail", "queued"): 1,
         ("fail", "failed"): 1,
         ("ask", "suspended"): 1,
     }
-    assert found["bobcat.worker.attempt"] == {(): 3}
+    assert found["bobcat.worker.attempt"] == {(): 4}
     assert found["bobcat.worker.append"][()] >= 6
     assert found["bobcat.worker.lease_losses"] == {(): 0}
     assert found["bobcat.store.runs"] == {("queued",): 1, ("running",): 0, ("suspended",): 1}

@@ -152,16 +152,17 @@ def test_metrics_count_what_a_worker_does_and_what_waits(site: Site, fleet: Flee
     site.queue("fail", "f")
     site.queue("ask", "s")
     worker = fleet.worker()
-    until(lambda: worker.metric("bobcat_worker_attempts_total") == 5, "five attempts")
+    until(lambda: worker.metric("bobcat_worker_attempts_total") == 6, "six attempts")
     _, text = worker.get("/metrics")
     assert 'bobcat_worker_attempts_total{kind="answer",outcome="succeeded"} 3' in text
     assert 'bobcat_worker_attempts_total{kind="fail",outcome="failed"} 1' in text
+    assert 'bobcat_worker_attempts_total{kind="fail",outcome="queued"} 1' in text
     assert 'bobcat_worker_attempts_total{kind="ask",outcome="suspended"} 1' in text
     assert 'bobcat_runs{status="suspended"} 1' in text
     assert "bobcat_store_up 1" in text
     assert worker.metric("bobcat_approvals_pending") == 1
     assert worker.metric("bobcat_approvals_oldest_seconds") > 0
-    assert worker.metric("bobcat_worker_attempt_seconds_count") == 5
+    assert worker.metric("bobcat_worker_attempt_seconds_count") == 6
     assert worker.metric("bobcat_worker_records_total") >= 10
     assert worker.metric("bobcat_worker_append_seconds_count") > 0
     site.queue("answer", "later", "--at", "2999-01-01T00:00:00")
@@ -265,3 +266,19 @@ def test_an_app_that_does_not_load_is_reported_without_a_traceback(
     done = site.bobcat("worker", str(app), "--until-idle")
     assert (done.code, done.out) == (3, "")
     assert reported in done.err
+
+
+def test_a_run_whose_action_may_have_happened_is_counted_until_a_person_answers(
+    site: Site, fleet: Fleet, tmp_path: Path
+) -> None:
+    site.queue("unsafe", "u", "--payload", json.dumps({"file": str(tmp_path / "never")}))
+    first = fleet.worker("--lease-seconds", "1")
+    until(Path(f"{tmp_path / 'never'}.waiting").exists, "the run")
+    first.process.kill()
+    first.process.wait()
+    second = fleet.worker("--lease-seconds", "1")
+    until(lambda: site.ids("--status", "suspended") == ["u"], "the question")
+    assert second.metric("bobcat_uncertain_runs") == 1
+    (asked,) = site.bobcat("approvals", "list", "--format", "json").json()
+    site.bobcat("approvals", "deny", asked["id"], "--approver", "alice")
+    until(lambda: second.metric("bobcat_uncertain_runs") == 0, "the answer")

@@ -98,6 +98,8 @@ class RunJournal:
         self.restored = False
         """True when the store was restored since the run began: effects after the last record are unknown."""
         self._transaction: tuple[AbstractAsyncContextManager[Transaction], Transaction] | None = None
+        self._waits_uncertain = False
+        """True when the run is suspended because an action may have happened; listings and metrics count it."""
         self.outbox: Outbox | None = None
         """The records on their way, if the store takes several at once."""
         self._grouping: GroupingStore | None = None
@@ -228,6 +230,8 @@ class RunJournal:
     async def write(self, kind: str, body: dict[str, Any], key: str, at: datetime) -> None:
         """Append one record. Raises the store's exceptions, and `LeaseLost` when another worker holds the run."""
         record, outbox = self.chain.record(kind, body, key, at), self.outbox
+        if kind == "run.suspended":
+            self._waits_uncertain = body.get("uncertain") is True
         if self._transaction is not None and kind == "action.result":
             await self._commit(record)
             self._durable = record.seq + 1, record.body.get(CHAIN, "")
@@ -349,6 +353,8 @@ class RunJournal:
             detail["error"] = result.error
         if result.approvals:
             detail["approvals"] = list(result.approvals)
+            if self._waits_uncertain:
+                detail["uncertain"] = True
         return detail
 
     async def _end(self, status: RunStatus, detail: Mapping[str, Any]) -> None:

@@ -251,12 +251,17 @@ class RunState:
             return event.lost.error if isinstance(event.lost, StoreFailed) else "another worker has taken over the run"
         return f"cancelled: {event.cancelled}" if event.cancelled else duration_stop(self.setup.budget).error
 
-    def suspend(self, event: Suspended) -> Steps[Ended]:
-        """Record that the run waits for approvals, and announce it; return the exception that ends this attempt."""
+    def suspend(self, event: Suspended, *, uncertain: bool) -> Steps[Ended]:
+        """Record that the run waits for approvals, and announce it; return the exception that ends this attempt.
+
+        `uncertain`: the action that they are for may have happened.
+        """
         approvals = event.approvals
         body: dict[str, Any] = {"step": self.step, "approvals": list(approvals)}
         if event.fingerprints:
             body["fingerprints"] = list(event.fingerprints)
+        if uncertain:
+            body["uncertain"] = True
         yield from self.append("run.suspended", body)
         yield from self.emit("run.suspended", {"seq": self.step, "approvals": list(approvals)})
         text = f"suspended: waiting for approval {', '.join(approvals)}"

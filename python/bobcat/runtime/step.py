@@ -430,7 +430,7 @@ class _Action:
             yield from self.run.emit("approval.denied", {"seq": self.seq, "ok": False, "error": why})
             raise (yield from self.run.interrupted(event, "approval", seq=self.seq))
         if isinstance(event, Suspended):
-            raise (yield from self.run.suspend(event))
+            raise (yield from self.run.suspend(event, uncertain=self.can_repeat))
         answer = expect(event, Approved).answer
         asked = request
         if answer.refusal is None and answer.args is not None:

@@ -22,7 +22,7 @@ def measure_appends(store: DurableStore, activity: Activity) -> None:
     The object's methods are replaced, so that it stays the kind of store that it is.
     """
     meter = _Meter(activity)
-    for name in ("append_fenced", "append_group"):
+    for name in ("append_fenced", "append_group", "conclude"):
         method = getattr(store, name, None)
         if method is not None:
             setattr(store, name, meter.measured(method))
