@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from bobcat import DuplicateRecord, PostgresStore, StepRecord
 from bobcat.stores.codec import row_of
-from bobcat.stores.postgres.group_commit import MAX_RUNS, STATEMENTS_AT_ONCE, GroupCommit, Unit
+from bobcat.stores.group_commit import GROUPS_AT_ONCE, MAX_RUNS, GroupCommit, Unit
 from bobcat.stores.protocol import GroupingStore, Lease, LeaseLost
 from stores.cutting_proxy import CuttingProxy
 
@@ -104,7 +104,7 @@ def test_every_unit_is_made_once_in_the_order_of_its_run(
     assert Counter(run_id for run_id, _ in server.made) == Counter(wanted)
     for run_id, count in wanted.items():
         assert [seq for each, seq in server.made if each == run_id] == list(range(count))
-    assert server.most_at_once <= STATEMENTS_AT_ONCE
+    assert server.most_at_once <= GROUPS_AT_ONCE
 
 
 def test_appends_that_wait_share_a_statement_and_a_second_one_of_a_run_waits() -> None:

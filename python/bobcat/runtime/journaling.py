@@ -171,7 +171,8 @@ class RunJournal:
         summary: RunSummary | None
         if self._batching is not None:
             summary = await self._call("store.acquire", lease_keeper.begin, self._batching)
-            self.restored = summary.restored
+            lease_keeper.start_heartbeat(self._on_lease_lost)
+            self.restored = summary is not None and summary.restored
             return summary
         # First the status, then the lease, then the records: a later read can only return more.
         summary = await self._call("store.load", lease_keeper.store.run, self._run_id)
@@ -370,7 +371,7 @@ class RunJournal:
 
 def _is_empty(summary: RunSummary | None) -> bool:
     """Return true for a run that had no record when it was acquired."""
-    return summary is None or (summary.records, summary.appended) == (0, 0)
+    return summary is None or not (summary.records or summary.appended)
 
 
 def _check_status(

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from bobcat.stores.group_commit import MAX_ROWS
+
 _SUMMARY = """run_id, status, (SELECT count(*) FROM bobcat.records AS record WHERE record.run_id = run.run_id),
     fence, created, updated, detail, records, head, owner IS NOT NULL AND expires > clock_timestamp(),
     epoch < (SELECT epoch FROM bobcat.store)"""
@@ -30,9 +32,6 @@ _ACQUIRE = f"""INSERT INTO bobcat.runs AS run (run_id, fence, owner, expires, ep
         VALUES (%(run_id)s, {_FENCE} + 1, %(owner)s, {_LATER}, {_EPOCH}) ON CONFLICT (run_id) DO UPDATE
         SET fence = run.fence + 1, owner = %(owner)s, expires = {_LATER}, updated = clock_timestamp()
         WHERE run.owner IS NULL OR run.owner = %(owner)s OR run.expires <= clock_timestamp()"""
-
-MAX_ROWS = 16
-"""Records that one statement appends."""
 
 STATEMENTS = {
     "append": f"""WITH kept AS (INSERT INTO bobcat.records ({_RECORD}, token)

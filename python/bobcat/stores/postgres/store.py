@@ -15,8 +15,9 @@ from bobcat.journal.records import StepRecord
 from bobcat.stores.base import BaseStore
 from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, moment_of, record_of, row_of, text_of
 from bobcat.stores.errors import ENDED, JournalGap, duplicate_record, lease_lost, without_driver
+from bobcat.stores.group_commit import GroupCommit, Unit, unit_of
 from bobcat.stores.heartbeat import lease_thread
-from bobcat.stores.postgres.group_commit import GroupCommit, Unit, append_units
+from bobcat.stores.postgres.appends import append_units
 from bobcat.stores.postgres.renewals import PostgresRenewals
 from bobcat.stores.postgres.statements import statements_for
 from bobcat.stores.protocol import Entry, Lease, Renewals, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
@@ -81,14 +82,14 @@ class PostgresStore(BaseStore):
     async def append_group(self, records: Sequence[StepRecord], lease: Lease) -> None:
         """Append consecutive records under the lease: all of them, or none."""
         if records:
-            await self._commit(_unit(records, lease))
+            await self._commit(unit_of(records, lease))
 
     async def conclude(
         self, records: Sequence[StepRecord], status: RunStatus, *, detail: Mapping[str, Any], lease: Lease
     ) -> None:
         """Append consecutive records, set the status and release the run: all, or nothing."""
         if records:
-            await self._commit(_unit(records, lease)._replace(status=status, detail=text_of("status", detail)))
+            await self._commit(unit_of(records, lease, status, text_of("status", detail)))
         else:
             await self.finish(status, detail=detail, lease=lease)
 
@@ -358,14 +359,6 @@ class _PostgresTransaction:
             raise lease_lost(self._lease, row.run_id)
         with translated_errors():
             await self._store._append_fenced(self._connection, _values(row), self._lease)
-
-
-def _unit(records: Sequence[StepRecord], lease: Lease) -> Unit:
-    rows = [row_of(record) for record in records]
-    for row in rows:
-        if row.run_id != lease.run_id:
-            raise lease_lost(lease, row.run_id)
-    return Unit(lease, rows, [uuid.uuid4() for _ in rows])
 
 
 def _held(lease: Lease) -> dict[str, Any]:

@@ -79,6 +79,25 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
 
         return await self.do(work)
 
+    async def run_group(self, script: str, calls: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Any]:
+        """Run a script that writes as `run_many` does, without retries. Any: the results, or the errors of the server.
+
+        Redis syncs once for all of them. With replicas, the end of the group waits for their number.
+        """
+
+        async def work(client: Client) -> list[Any]:
+            async with client.pipeline(transaction=False) as pipeline:
+                for keys, arguments in calls:
+                    pipeline.execute_command("EVALSHA", _DIGESTS[script], len(keys), *keys, *arguments)
+                if self._replicas:
+                    pipeline.execute_command("WAIT", self._replicas, self._replication_milliseconds)
+                answers = list(await pipeline.execute(raise_on_error=False))
+            if self._replicas:
+                self._check_replicated(answers.pop())
+            return answers
+
+        return await self.once(work)
+
     def for_renewals(self) -> RedisConnection:
         """One more connection to the same keys, for another event loop. It does not check the server again."""
         return _RenewalConnection(
@@ -104,11 +123,18 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
             return await client.execute_command(*command)
         async with client.pipeline(transaction=False) as pipeline:
             pipeline.execute_command(*command)
-            pipeline.execute_command("WAIT", self._replicas, int(self._patience * 1000 / 2) or 1)
+            pipeline.execute_command("WAIT", self._replicas, self._replication_milliseconds)
             answer, reached = await pipeline.execute()
-        if reached < self._replicas:
-            raise unavailable(f"Redis: the write reached {reached} of {self._replicas} replicas; it may still be lost")
+        self._check_replicated(reached)
         return answer
+
+    @property
+    def _replication_milliseconds(self) -> int:
+        return int(self._patience * 1000 / 2) or 1
+
+    def _check_replicated(self, reached: Any) -> None:  # Any: the answer to `WAIT`
+        if not isinstance(reached, int) or reached < self._replicas:
+            raise unavailable(f"Redis: the write reached {reached} of {self._replicas} replicas; it may still be lost")
 
     async def _open(self) -> None:
         self._client = self._connected()

@@ -31,7 +31,7 @@ local function change(...)
     redis.call('HSET', run, 'updated', text(now), ...)
     redis.call('ZADD', runs, text(now), id)
 end
-local function mine(fence, owner)
+local function mine(fence, owner) -- false: a run without an owner
     local state = redis.call('HMGET', run, 'fence', 'owner')
     return state[1] == fence and state[2] == owner
 end
@@ -41,15 +41,38 @@ end
 """
 )
 
+_LAST = """
+local function last_position(seqs)
+    local last = tonumber(redis.call('HGET', run, 'last') or '-1')
+    if last < 0 then
+        local highest = redis.call('ZREVRANGE', seqs, 0, 0)
+        if highest[1] then last = tonumber(highest[1]) end
+    end
+    return last
+end
+local function count(records, added)
+    if redis.call('HEXISTS', run, 'records') == 1 then
+        redis.call('HINCRBY', run, 'records', added)
+    else
+        redis.call('HSET', run, 'records', text(redis.call('HLEN', records)))
+    end
+end
+"""
+
+_ACQUIRE = """
+local state = redis.call('HMGET', run, 'owner', 'expires', 'fence')
+if state[1] and state[1] ~= ARGV[2] and tonumber(state[2]) > now then return {state[1], state[2]} end
+local known = state[3] or redis.call('HGET', store, 'fence') or '0'
+local fence, expires = text(tonumber(known) + 1), text(now + ARGV[3])
+change('fence', fence, 'owner', ARGV[2], 'expires', expires)
+"""
+
 SCRIPTS = {
     # run, runs, store, records, seqs: id, seq, token, line, fence, owner, head
     "append": _RUN
+    + _LAST
     + """
-local last = tonumber(redis.call('HGET', run, 'last') or '-1')
-if last < 0 then
-    local highest = redis.call('ZREVRANGE', KEYS[5], 0, 0)
-    if highest[1] then last = tonumber(highest[1]) end
-end
+local last = last_position(KEYS[5])
 local seq = tonumber(ARGV[2])
 if ARGV[5] ~= '' then
     if not held(ARGV[5], ARGV[6]) then return 'lost' end
@@ -63,23 +86,56 @@ if redis.call('HSETNX', KEYS[4], ARGV[2], ARGV[3] .. ARGV[4]) == 0 then
     return 'kept'
 end
 redis.call('ZADD', KEYS[5], ARGV[2], ARGV[2])
-if redis.call('HEXISTS', run, 'records') == 1 then
-    redis.call('HINCRBY', run, 'records', 1)
-else
-    redis.call('HSET', run, 'records', text(redis.call('HLEN', KEYS[4])))
-end
+count(KEYS[4], 1)
 if seq > last then redis.call('HSET', run, 'last', text(seq), 'head', ARGV[7]) end
+return 'kept'
+""",
+    # run, runs, store, records, seqs: id, fence, owner, head, status or "", detail, token, then position and line of
+    # each record, the last of which has the head
+    "append_group": _RUN
+    + _LAST
+    + """
+local written = #ARGV >= 9 and redis.call('HGET', KEYS[4], ARGV[#ARGV - 1])
+if written and string.sub(written, 1, string.len(ARGV[7])) == ARGV[7] then return 'kept' end
+if not held(ARGV[2], ARGV[3]) then
+    local state = redis.call('HMGET', run, 'status', 'detail', 'owner')
+    if #ARGV < 9 and mine(ARGV[2], false) and state[1] == ARGV[5] and state[2] == ARGV[6] then return 'kept' end
+    return 'lost'
+end
+local last = last_position(KEYS[5])
+for at = 8, #ARGV, 2 do
+    local seq = tonumber(ARGV[at])
+    if redis.call('HEXISTS', KEYS[4], ARGV[at]) == 1 or seq <= last then return 'taken ' .. ARGV[at] end
+    if seq > last + 1 then return 'gap ' .. ARGV[at] .. ' ' .. text(last) end
+    last = seq
+end
+for at = 8, #ARGV, 2 do
+    redis.call('HSET', KEYS[4], ARGV[at], ARGV[7] .. ARGV[at + 1])
+    redis.call('ZADD', KEYS[5], ARGV[at], ARGV[at])
+end
+if #ARGV >= 9 then
+    count(KEYS[4], (#ARGV - 7) / 2)
+    redis.call('HSET', run, 'last', text(last), 'head', ARGV[4])
+end
+if ARGV[5] ~= '' then
+    redis.call('HDEL', run, 'owner')
+    change('status', ARGV[5], 'detail', ARGV[6], 'expires', '0')
+end
 return 'kept'
 """,
     # run, runs, store: id, owner, microseconds
     "acquire": _RUN
+    + _ACQUIRE
     + """
-local state = redis.call('HMGET', run, 'owner', 'expires', 'fence')
-if state[1] and state[1] ~= ARGV[2] and tonumber(state[2]) > now then return {state[1], state[2]} end
-local known = state[3] or redis.call('HGET', store, 'fence') or '0'
-local fence, expires = text(tonumber(known) + 1), text(now + ARGV[3])
-change('fence', fence, 'owner', ARGV[2], 'expires', expires)
 return {ARGV[2], expires, fence}
+""",
+    # run, runs, store, records: id, owner, microseconds
+    "begin": _RUN
+    + _ACQUIRE
+    + """
+return {ARGV[2], expires, fence, redis.call('HLEN', KEYS[4]), redis.call('HMGET', run, 'status', 'fence', 'created',
+    'updated', 'detail', 'records', 'head', 'owner', 'expires', 'epoch'), redis.call('HGET', store, 'epoch') or '1',
+    text(now)}
 """,
     # run, runs, store: id, fence, owner, microseconds
     "renew": _RUN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,8 +20,10 @@ from bobcat.stores.codec import (
     moment_of,
     name_of,
     record_of_line,
+    text_of,
 )
 from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost, without_driver
+from bobcat.stores.group_commit import GroupCommit, Unit, unit_of
 from bobcat.stores.heartbeat import lease_thread
 from bobcat.stores.protocol import Entry, Lease, Renewals, RunBusy, RunStatus, RunSummary, StatusConflict
 from bobcat.stores.redis.renewals import RedisRenewals
@@ -64,6 +66,7 @@ class RedisStore(BaseStore):
         self._connection = RedisConnection(
             url, prefix, pool_size=pool_size, patience=patience, durability=durability, replicas=replicas
         )
+        self._commits = GroupCommit(self._append_units, self._append_unit)
         self._renewals = RedisRenewals(self._connection.for_renewals(), self._leased)
 
     def lease_renewals(self) -> Renewals:
@@ -75,10 +78,17 @@ class RedisStore(BaseStore):
         await self._connection.run("release", *self._leased(lease))
 
     async def _append(self, row: RecordRow, lease: Lease | None) -> None:
-        keys = (*self._run_keys(row.run_id), self._key("records", row.run_id), self._key("seqs", row.run_id))
+        if lease is None:
+            await self._append_row(row, uuid.uuid4().hex, None)
+        else:
+            await self._commits.append(Unit(lease, (row,), (uuid.uuid4(),)))
+
+    async def _append_row(self, row: RecordRow, token: str, lease: Lease | None) -> None:
+        """Append one record, also before the last one."""
         under = ("", "") if lease is None else (str(lease.fence), lease.owner)
+        keys = (*self._run_keys(row.run_id), self._key("records", row.run_id), self._key("seqs", row.run_id))
         outcome = await self._connection.run(
-            "append", keys, row.run_id, str(row.seq), uuid.uuid4().hex, line_of(row), *under, row.head
+            "append", keys, row.run_id, str(row.seq), token, line_of(row), *under, row.head
         )
         if outcome.startswith(b"gap "):
             raise JournalGap(row.run_id, row.seq, int(outcome[4:]))
@@ -87,6 +97,73 @@ class RedisStore(BaseStore):
         if outcome == b"lost":
             assert lease is not None
             raise lease_lost(lease, row.run_id)
+
+    async def append_group(self, records: Sequence[StepRecord], lease: Lease) -> None:
+        """Append consecutive records under the lease: all of them, or none."""
+        if records:
+            await self._commit(unit_of(records, lease))
+
+    async def finish(self, status: RunStatus, *, detail: Mapping[str, Any], lease: Lease) -> None:
+        """Set the status of a run under its lease, and release it, in one script."""
+        await self._append_unit(Unit(lease, (), (), status, text_of("status", detail)))
+
+    async def conclude(
+        self, records: Sequence[StepRecord], status: RunStatus, *, detail: Mapping[str, Any], lease: Lease
+    ) -> None:
+        """Append consecutive records, set the status and release the run: all, or nothing."""
+        if records:
+            await self._commit(unit_of(records, lease, status, text_of("status", detail)))
+        else:
+            await self.finish(status, detail=detail, lease=lease)
+
+    async def _commit(self, unit: Unit) -> None:
+        try:
+            await self._commits.append(unit)
+        except JournalGap as gap:
+            await self.mark_restored()
+            raise lease_lost(unit.lease, unit.lease.run_id) from gap
+
+    async def _append_units(self, units: Sequence[Unit]) -> set[str]:
+        """Append units of several runs, without retries. Returns the ids of the runs whose units are stored."""
+        answers = await self._connection.run_group("append_group", [self._group_call(unit) for unit in units])
+        return {unit.lease.run_id for unit, answer in zip(units, answers, strict=True) if answer == b"kept"}
+
+    async def _append_unit(self, unit: Unit) -> None:
+        """Append a unit by itself, with retries. One that an earlier attempt has stored is not stored again."""
+        lease = unit.lease
+        if len(unit.rows) == 1 and unit.status is None:
+            await self._append_row(unit.rows[0], unit.tokens[0].hex, lease)
+            return
+        keys, arguments = self._group_call(unit)
+        word, *more = (await self._connection.run("append_group", keys, *arguments)).split()
+        match word:
+            case b"lost":
+                raise lease_lost(lease, lease.run_id)
+            case b"taken":
+                raise duplicate_record(lease.run_id, int(more[0]))
+            case b"gap":
+                raise JournalGap(lease.run_id, int(more[0]), int(more[1]))
+
+    def _group_call(self, unit: Unit) -> tuple[Sequence[str], Sequence[str]]:
+        lease, rows = unit.lease, unit.rows
+        keys = (*self._run_keys(lease.run_id), self._key("records", lease.run_id), self._key("seqs", lease.run_id))
+        head, token = (rows[-1].head, unit.tokens[0].hex) if rows else ("", "")
+        lines = [part for row in rows for part in (str(row.seq), line_of(row))]
+        return keys, (
+            lease.run_id, str(lease.fence), lease.owner, head, unit.status or "", unit.detail or "", token, *lines
+        )  # fmt: skip
+
+    async def begin(self, run_id: str, *, owner: str, seconds: float) -> tuple[Lease, RunSummary]:
+        """Acquire a run, and read it in the same script."""
+        keys = (*self._run_keys(self._name("run id", run_id)), self._key("records", run_id))
+        holder, expires, *more = await self._connection.run(
+            "begin", keys, run_id, self._name("owner", owner), str(int(seconds * 1e6))
+        )
+        if not more:
+            raise RunBusy(run_id, holder.decode(), moment_of(int(expires)))
+        fence, records, state, epoch, now = more
+        lease = Lease(run_id, owner, int(fence), moment_of(int(expires)))
+        return lease, _summary(run_id, records, state, int(epoch), int(now))
 
     async def _acquire(self, run_id: str, owner: str, seconds: float) -> Lease:
         holder, expires, *fence = await self._connection.run(
