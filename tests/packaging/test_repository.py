@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TOP_LEVEL = set(
-    ".ci .gitattributes .gitignore .pre-commit-hooks.yaml CHANGELOG.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE "
-    "Makefile README.md "
+    ".ci .gitattributes .github .gitignore .pre-commit-hooks.yaml CHANGELOG.md CONTRIBUTING.md Cargo.lock Cargo.toml "
+    "LICENSE Makefile README.md "
     "benches clippy.toml deny.toml docs examples pyproject.toml python rust rustfmt.toml tests uv.lock".split()
 )
 
