@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,3 +85,16 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 @pytest.fixture
 def site(url: str, run: Run) -> Site:
     return Site(url, run)
+
+
+@pytest.fixture
+def fleet(site: Site) -> Iterator[Any]:
+    """A `Fleet`: its worker processes end with the test."""
+    from operations.worker_fleet import Fleet
+
+    made = Fleet(site)
+    yield made
+    for process in made.started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=60)

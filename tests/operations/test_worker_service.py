@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,77 +14,7 @@ import pytest
 
 from bobcat.workers import Workers
 from operations.conftest import APP, Site
-
-
-class Fleet:
-    """Worker processes on a store."""
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.started: list[subprocess.Popen[str]] = []
-
-    def worker(self, *options: str, app: Path = APP) -> Worker:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = [
-            sys.executable, "-m", "bobcat", "worker", str(app), "--store", self.site.url, "--dispatcher", "store",
-            "--health", str(port), *options,
-        ]  # fmt: skip
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ.copy())
-        self.started.append(process)
-        return Worker(process, port)
-
-
-class Worker:
-    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
-        self.process, self.port = process, port
-
-    def get(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-        except OSError:
-            return 0, ""
-
-    def metric(self, name: str) -> float:
-        _, text = self.get("/metrics")
-        found = [line for line in text.splitlines() if line.startswith((f"{name} ", f"{name}{{"))]
-        return sum(float(line.rpartition(" ")[2]) for line in found)
-
-    def is_ready(self) -> bool:
-        return self.get("/readyz")[0] == 200
-
-    def stop(self, seconds: float = 30) -> str:
-        self.process.send_signal(signal.SIGTERM)
-        _, reported = self.process.communicate(timeout=seconds)
-        return reported
-
-
-@pytest.fixture
-def fleet(site: Site) -> Iterator[Fleet]:
-    made = Fleet(site)
-    yield made
-    for process in made.started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate(timeout=60)
-
-
-def until(true: Callable[[], bool], what: str, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
-        time.sleep(0.05)
-
-
-def workers_of(site: Site) -> list[dict[str, Any]]:
-    done = site.bobcat("workers", "list", "--format", "json")
-    assert done.code == 0, done.err
-    found: list[dict[str, Any]] = done.json()
-    return found
+from operations.worker_fleet import Fleet, until, workers_of
 
 
 def test_a_worker_is_ready_until_it_drains_and_alive_until_it_ends(site: Site, fleet: Fleet, tmp_path: Path) -> None:

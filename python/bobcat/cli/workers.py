@@ -1,12 +1,14 @@
-"""`bobcat workers`: the worker processes of a store."""
+"""`bobcat workers`: the worker processes and the schedules of a store."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
+from bobcat.cli.failures import FINDINGS
 from bobcat.cli.options import format_option
 from bobcat.cli.output import echo_line, write_json
 from bobcat.cli.store import since, store_option, with_store
@@ -15,11 +17,12 @@ from bobcat.text.display import safe_names, safe_text
 if TYPE_CHECKING:
     from bobcat.stores.protocol import DurableStore
     from bobcat.workers.presence import ListedWorker
+    from bobcat.workers.schedules import ListedSchedule
 
 
 @click.group()
 def workers() -> None:
-    """List the workers of a store."""
+    """List the workers and the schedules of a store."""
 
 
 @workers.command("list")
@@ -50,6 +53,31 @@ def list_(store_url: str, output_format: str) -> None:
         )
     if not found:
         click.echo("no workers", err=True)
+
+
+@workers.command(short_help="List the schedules of a store.")
+@store_option
+@format_option
+def schedules(store_url: str, output_format: str) -> int:
+    """List the schedules of a store, with their next times and their last errors. Exits with 1 if one has an error."""
+
+    async def work(store: DurableStore) -> list[ListedSchedule]:
+        from bobcat.workers.schedules import list_schedules
+
+        return await list_schedules(store)
+
+    found = with_store(store_url, work)
+    failing = any(each.error for each in found)
+    if output_format == "json":
+        write_json([asdict(each) for each in found])
+        return FINDINGS if failing else 0
+    for each in found:
+        error = f"  error: {safe_text(each.error)}" if each.error else ""
+        times = f"{safe_text(each.cron)}  {safe_text(each.timezone)}  next {safe_text(each.next)}"
+        echo_line(f"{safe_text(each.name)}  {times}{error}")
+    if not found:
+        click.echo("no schedules", err=True)
+    return FINDINGS if failing else 0
 
 
 def _state(each: ListedWorker) -> str:

@@ -38,6 +38,27 @@ class Schedule:
     version: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ListedSchedule:
+    """A schedule as its document has it. `next` is in ISO 8601, "" before the first time is known."""
+
+    name: str
+    cron: str
+    timezone: str
+    next: str
+    error: str
+    """The problem of its last time; "" when it was queued."""
+
+
+async def list_schedules(store: DurableStore) -> list[ListedSchedule]:
+    """The schedules of a store by name, also those that no app has any more."""
+    found: list[Entry] = []
+    while page := await store.scan(KIND, after=found[-1].key if found else ""):
+        found.extend(page)
+    names = ("cron", "timezone", "next", "error")
+    return [ListedSchedule(entry.key, *(str(entry.body.get(name) or "") for name in names)) for entry in found]
+
+
 def following(schedule: Schedule, moment: datetime) -> datetime:
     """The first time of a schedule after `moment`."""
     return parse_cron(schedule.cron, schedule.timezone).after(moment)
