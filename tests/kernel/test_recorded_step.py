@@ -82,6 +82,9 @@ def test_an_uncertain_retry_is_explained_with_its_approval(
     shown = bobcat("explain", *options).out
     assert "read 1" in shown
     assert "no rule fired" not in shown
+    store = f"sqlite:///{tmp_path / 'runs.db'}"
+    replayed = bobcat("replay", store, "--policy", str(policy), "--rules", "--format", "json").json()
+    assert (replayed["decided"], replayed["groups"]) == (1, [])
 
 
 def test_the_refused_retry_of_a_journal_without_its_uncertainty_is_a_coded_error() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bobcat import Policy
-from bobcat.traffic import sources
+from bobcat.decision_log import open_log
+from bobcat.traffic import replaying, sources
 from bobcat.traffic.replaying import Options, Replay
 from bobcat.traffic.sources import open_source
 from unit.cli_runner import Run, runner
@@ -177,3 +179,39 @@ def test_processes_decide_as_one_does(tmp_path: Path, monkeypatch: pytest.Monkey
     alone, together = (replay.run([open_source(str(path))], processes=count) for count in (1, 2))
     assert alone == together
     assert (alone.decided, alone.damaged) == (199, 199)
+
+
+def test_a_killed_process_of_a_replay_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_log("decisions.db") as log:
+        log.append("r1", "decision", {"tool": "sh", "args": {}, "verdict": "allow", "matched_rules": ["sh"]})
+    monkeypatch.setattr(replaying, "_work", killed)
+    for words in (("replay",), ("usage",)):
+        done = run(*words, "decisions.db", "--policy", "new.yaml")
+        assert (done.code, done.out) == (2, "")
+        assert "a process of the replay was killed" in done.err
+
+
+def killed(_chunk: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_records_outside_the_times_are_not_counted(run: Run) -> None:
+    lines = [
+        {"input": {"args": {}}, "result": True, "timestamp": "2026-01-01T00:00:00Z"},
+        {"input": {"args": {}}, "result": True, "timestamp": "2026-03-01T00:00:00Z"},
+        {"input": {"tool": "sh", "args": {}}, "result": "odd", "timestamp": "2026-01-01T00:00:00Z"},
+        {"input": {"tool": "sh"}, "result": True, "timestamp": "2026-02-02T00:00:00Z"},
+    ]
+    Path("opa.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with open_log("decisions.jsonl") as log:
+        log.append("r1", "decision", {"tool": "sh", "verdict": "allow", "matched_rules": []})
+
+    def codes(name: str, *words: str) -> dict[str, int]:
+        found = run("replay", name, "--policy", "new.yaml", "--format", "json", *words).json()["not_decided"]
+        return {each["code"]: each["count"] for each in found}
+
+    assert codes("opa.jsonl") == {"not_mapped": 2, "unknown_verdict": 1, "no_args": 1}
+    assert codes("opa.jsonl", "--since", "2026-02-01") == {"not_mapped": 1, "no_args": 1}
+    assert codes("opa.jsonl", "--until", "2026-02-01") == {"not_mapped": 1, "unknown_verdict": 1}
+    assert codes("decisions.jsonl") == {"no_args": 1}
+    assert codes("decisions.jsonl", "--until", "2026-01-01") == {}

@@ -23,7 +23,8 @@ MAX_PLACES = 100
 class Key(NamedTuple):
     """What the differences of a group have in common. `names` are those of the arguments; None beyond the cap."""
 
-    direction: Direction
+    direction: Direction | str
+    """Or the kind of a divergence on record."""
     old: str
     new: str
     old_rules: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Lines of logs: entries of a decision log, audit events and decision logs of OPA, parsed into recorded decisions.
 
-A parser takes one line and its number, and returns a record, the code of the reason for which it cannot be decided
-again, or None for a line that holds no decision. It raises `ValueError` for a damaged line.
+A parser takes one line and its number, and returns a record, the reason for which it cannot be decided again, or None
+for a line that holds no decision. It raises `ValueError` for a damaged line.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from msgspec import UNSET, Raw, UnsetType
 from bobcat.decision_log.entry import KINDS, RECORD_KINDS
 from bobcat.journal.legacy_names import UNCERTAIN_EFFECT
 from bobcat.runtime.decide_again import DECISIONS
-from bobcat.traffic.recorded import VERDICTS, Path, Recorded, may_be_redacted
+from bobcat.traffic.recorded import VERDICTS, Path, Recorded, Undecided, may_be_redacted
 
 FormatName: TypeAlias = Literal["decision_log", "audit", "opa"]
-Parsed: TypeAlias = Recorded | str | None
+Parsed: TypeAlias = Recorded | Undecided | None
 Parser: TypeAlias = Callable[[bytes, int], Parsed]
 
 _ENTRY_KEYS = frozenset(("record_id", "kind", "at", "body", "seq"))
@@ -112,17 +112,17 @@ def parse_entry(line: bytes, number: int) -> Parsed:
         return None
     body = entry.body
     if not body.verdict:  # an outcome after its decision, or a call that no policy was asked about
-        return None if body.tool is UNSET else "before_policy"
+        return None if body.tool is UNSET else Undecided("before_policy", entry.at)
     if body.tool is UNSET:
         raise ValueError("the decision names no tool")
     if body.verdict not in VERDICTS:
-        return "unknown_verdict"
+        return Undecided("unknown_verdict", entry.at)
     proposed = body.args if body.proposed_args is UNSET else body.proposed_args
     if proposed is UNSET:
-        return "no_args"
+        return Undecided("no_args", entry.at)
     of_guard = body.workspace is UNSET
     if body.proposed_args is UNSET and of_guard and _may_be_transformed(body):
-        return "transformed"
+        return Undecided("transformed", entry.at)
     args = bytes(proposed)
     fields, missing = _context(entry.at, body)
     effective = None if body.proposed_args is UNSET or body.args is UNSET else bytes(body.args)
@@ -169,18 +169,18 @@ def parse_event(line: bytes, number: int) -> Parsed:
         return None
     body = _event_body(event.body)
     if body.code is not None:
-        return "before_policy"
+        return Undecided("before_policy", event.timestamp)
     if body.verdict not in VERDICTS:
-        return "unknown_verdict"
+        return Undecided("unknown_verdict", event.timestamp)
     if body.args_sha256 is not UNSET or body.judged_args_sha256 is not UNSET:
-        return "digested"
+        return Undecided("digested", event.timestamp)
     if body.inexact:
-        return "inexact"
+        return Undecided("inexact", event.timestamp)
     evaluated = body.args if body.judged_args is UNSET else body.judged_args
     if evaluated is UNSET:
-        return "no_args"
+        return Undecided("no_args", event.timestamp)
     if body.tool is UNSET or body.declared is UNSET or body.context is UNSET:
-        return "missing_field"
+        return Undecided("missing_field", event.timestamp)
     args = bytes(evaluated)
     changed = None if body.judged_args is UNSET or body.args is UNSET else bytes(body.args)
     special = body.completed_args is not UNSET or body.uncertain is not UNSET

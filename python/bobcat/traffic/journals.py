@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from bobcat import _core
 from bobcat.bundle import Policy
 from bobcat.errors import ArgumentError, AuditError
 from bobcat.journal.index import index_journal
@@ -16,8 +15,8 @@ from bobcat.model.decision import ActionRequest, ExecutionContext
 from bobcat.model.defaults import CONTEXT, DECLARED
 from bobcat.model.frozen import deep_freeze
 from bobcat.model.run import FinalAnswer
-from bobcat.runtime.evaluate import evaluate_or_deny, with_known_verdict
-from bobcat.runtime.recorded_step import recorded_steps
+from bobcat.runtime.evaluate import with_known_verdict
+from bobcat.runtime.recorded_step import RecordedStep, explain_step, recorded_steps
 from bobcat.runtime.reply import reply_from_body
 from bobcat.text.json_text import json_text
 from bobcat.tools.signature import bind_arguments
@@ -38,8 +37,9 @@ Records = Sequence[StepRecord]
 
 
 class JournalCall(NamedTuple):
-    """A call of a run: its record, and the answers of the policies, or the code for which it has neither."""
+    """A call of a run and its time: its record and the answers of the policies, or the code of a call without."""
 
+    at: str
     record: Recorded | None
     answers: tuple[Answer, ...]
     code: str = ""
@@ -54,16 +54,16 @@ def journal_calls(
     for step in run.calls:
         result = run.results.get(step)
         if result is not None and result.get("verdict") is None:
-            yield step, JournalCall(None, (), "before_policy")
+            yield step, JournalCall(run.times[step], None, (), "before_policy")
             continue
         verdict = str((result or run.intents.get(step, {})).get("verdict") or "")
         args, _ = run.args_of(step, verdict)
         if verdict and verdict not in VERDICTS:
-            yield step, JournalCall(None, (), "unknown_verdict")
+            yield step, JournalCall(run.times[step], None, (), "unknown_verdict")
             continue
         tool, text = json_text(run.calls[step].tool).encode(), json_text(dict(args)).encode()
         record = Recorded(step, f"{run.run_id}#{step}", run.times[step], tool, text, b"", verdict, ())
-        yield step, JournalCall(record, tuple(found[step] for found in answers))
+        yield step, JournalCall(record.at, record, tuple(found[step] for found in answers))
 
 
 class _Run:
@@ -102,17 +102,17 @@ class _Run:
     def answers(self, policy: Policy, earlier: Sequence[Records]) -> dict[int, Answer]:
         """The answer of a policy to each call."""
         reads, found = Reads(policy), {}
-        for step, request, state, missing in self._requests(policy, earlier):
-            found[step] = self._answer(policy, reads, (step, request, state, missing))
+        for step, recorded, missing in self._requests(policy, earlier):
+            found[step] = self._answer(policy, reads, (step, recorded, missing))
         return {step: found.get(step, "incomplete") for step in self.calls}
 
     def _requests(
         self, policy: Policy, earlier: Sequence[Records]
-    ) -> Iterator[tuple[int, ActionRequest, _core.RunState | None, tuple[Path, ...]]]:
+    ) -> Iterator[tuple[int, RecordedStep, tuple[Path, ...]]]:
         """Yield each call with its context and its state; without the surroundings of the run, with what lacks."""
         try:
             for step, recorded in recorded_steps(self.records, policy, None, earlier):
-                yield step, recorded.request, recorded.state, ()
+                yield step, recorded, ()
         except AuditError:
             if policy.remembers:
                 return
@@ -120,15 +120,15 @@ class _Run:
                 tool = None if self._tools is None else self._tools.tools.get(call.tool)
                 missing = _SURROUNDINGS if tool is None else _SURROUNDINGS[1:]
                 declared = DECLARED if tool is None else tool.metadata
-                yield step, ActionRequest(call.tool, call.args, declared, self._context(step)), None, missing
+                request = ActionRequest(call.tool, call.args, declared, self._context(step))
+                yield step, RecordedStep(request, None, None, None, None, ""), missing
 
     def _context(self, step: int) -> ExecutionContext:
         return replace(CONTEXT, timestamp=datetime.fromisoformat(self.times[step]), step_seq=step)
 
-    def _answer(
-        self, policy: Policy, reads: Reads, call: tuple[int, ActionRequest, _core.RunState | None, tuple[Path, ...]]
-    ) -> Answer:
-        step, request, state, missing = call
+    def _answer(self, policy: Policy, reads: Reads, call: tuple[int, RecordedStep, tuple[Path, ...]]) -> Answer:
+        step, recorded, missing = call
+        request, state = recorded.request, recorded.state
         verdict = str((self.results.get(step) or self.intents.get(step, {})).get("verdict") or "")
         args, complete = self.args_of(step, verdict)
         args = deep_freeze(dict(args))
@@ -137,7 +137,9 @@ class _Run:
             missing = (*missing, _DEFAULTS, *(("args", name) for name in reads.arguments() - args.keys()))
         missing = (*missing, *(("args", *path) for path in redacted_paths(args)))
         if not missing or not reads.may_touch(missing):
-            decision = with_known_verdict(evaluate_or_deny(policy, request, state))
+            # The record's own policy is not checked here: the answers are compared with the record.
+            again = recorded._replace(request=request, bundle_id=None)
+            decision = with_known_verdict(explain_step(policy, again).decision)
         else:
             known = reads.decide(request, missing, state)
             if known is None:

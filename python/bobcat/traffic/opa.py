@@ -9,7 +9,7 @@ from typing import Any
 
 from bobcat.decision_log.redaction import parse_path
 from bobcat.traffic.formats import Parsed
-from bobcat.traffic.recorded import VERDICTS, Path, Recorded, may_be_redacted
+from bobcat.traffic.recorded import VERDICTS, Path, Recorded, Undecided, may_be_redacted
 
 Json = Any  # Any: JSON
 
@@ -44,15 +44,16 @@ def opa_parser(given: Mapping[str, str]) -> Callable[[bytes, int], Parsed]:
 def _record(data: Mapping[str, Json], paths: Mapping[str, Path], number: int) -> Parsed:
     values = {name: _at(data, path) for name, path in paths.items()}
     tool, args, verdict = values["tool"], values["args"], _verdict(values["verdict"])
+    at = _time(values["time"])
     if not isinstance(tool, str):
-        return "not_mapped"
+        return Undecided("not_mapped", at)
     if args is _MISSING:
-        return "no_args"
+        return Undecided("no_args", at)
     if verdict is not None and verdict not in VERDICTS:
-        return "unknown_verdict"
+        return Undecided("unknown_verdict", at)
     erased = [path for name in ("args", *_CONTEXT, "declared") for path in _erased(data, name, paths[name])]
     if ("args",) in erased:
-        return "no_args"
+        return Undecided("no_args", at)
     principal = values["principal"]
     if isinstance(principal, str):
         values["principal"] = {"kind": "user", "id": principal}
@@ -64,7 +65,6 @@ def _record(data: Mapping[str, Json], paths: Mapping[str, Path], number: int) ->
         else:
             context[name] = values[name]
     fields: dict[str, Json] = {"context": context}
-    at = _time(values["time"])
     if at:
         context["timestamp"] = at
     else:

@@ -35,6 +35,13 @@ REASONS = {
 VERDICTS = frozenset(("allow", "deny", "dry_run", "approve_required", "transform"))
 
 
+class Undecided(NamedTuple):
+    """A record that cannot be decided again: the code of the reason, and its time, or an empty text."""
+
+    code: str
+    at: str
+
+
 class Recorded(NamedTuple):
     """A recorded decision. Byte fields are JSON text.
 

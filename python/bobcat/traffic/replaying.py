@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -40,6 +41,7 @@ BATCH = 2_000
 """Records in one call of the core."""
 RUNS = 100
 """Runs in one page of a store."""
+KILLED = "a process of the replay was killed, perhaps because memory ran out: there is no result"
 IN_PROCESS_BYTES = 8 * 1024 * 1024
 """A smaller log is not worth the start of processes."""
 
@@ -82,7 +84,9 @@ class Replay:
         }  # fmt: skip
 
     def run(self, logs: list[Log], *, processes: int | None = None, progress: Progress | None = None) -> Tally:
-        """Replay logs. Raises `OSError` and `DecisionLogError` where one cannot be read."""
+        """Replay logs. Raises `OSError` and `DecisionLogError` where one cannot be read, `ChildProcessError` where a
+        process of the replay was killed.
+        """
         total = Tally()
         for log in logs:
             if log.kind == "store":
@@ -96,9 +100,12 @@ class Replay:
         context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         old = None if self._against is None else self._against.to_bytes(sources=False)
         given = self._policy.to_bytes(sources=False), old, self._for_processes()
-        with ProcessPoolExecutor(count, context, _start, given) as pool:
-            for log in logs:
-                self._log(total, log, _spread(pool, _until_cut(total, log), count), progress)
+        try:
+            with ProcessPoolExecutor(count, context, _start, given) as pool:
+                for log in logs:
+                    self._log(total, log, _spread(pool, _until_cut(total, log), count), progress)
+        except BrokenProcessPool as error:
+            raise ChildProcessError(KILLED) from error
         return total
 
     def _for_processes(self) -> tuple[Mapping[bytes, bytes], Options]:
@@ -154,9 +161,11 @@ class Replay:
             total.count_damage(run_id, f"the journal cannot be read: {format_exception(error)}")
             return
         for step, call in calls:
+            if not self._within(call.at):
+                continue
             if call.record is None:
                 total.count_undecided(call.code, f"{run_id}#{step}")
-            elif self._within(call.record.at):
+            else:
                 record = call.record._replace(place=f"{run_id}#{step}")
                 self._answered(total, record, *call.answers, *([None] * (2 - len(call.answers))))
 
@@ -183,7 +192,8 @@ class Replay:
                     self._batch(tally, batch)
                     batch = []
             elif parsed is not None:
-                tally.count_undecided(parsed, str(number))
+                if self._within(parsed.at):
+                    tally.count_undecided(parsed.code, str(number))
             elif chunk.format == "decision_log" and is_marker(line):
                 tally.marker = line
         self._batch(tally, batch)

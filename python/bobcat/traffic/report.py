@@ -16,7 +16,7 @@ from bobcat.traffic.redaction import hidden
 VALUE_CHARS = 200
 SHAPE_NAMES = 12
 """Names of arguments that a line shows."""
-_HEADS: dict[Direction, str] = {
+_HEADS: dict[str, str] = {
     "loosened": "LOOSENED", "unclear": "UNCLEAR", "tightened": "tightened", "other_rules": "other rules",
 }  # fmt: skip
 
