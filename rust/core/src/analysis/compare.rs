@@ -81,7 +81,6 @@ fn same(old: &End, new: &End) -> bool {
     old.unknown.is_none()
         && new.unknown.is_none()
         && old.verdict == new.verdict
-        && old.transforms.is_empty() == new.transforms.is_empty()
         && (old.verdict != Some(Rank::Transform) || old.transforms == new.transforms)
 }
 
@@ -171,7 +170,7 @@ impl Analysis {
         {
             return Ok(());
         }
-        let mut view = View::new(self.parts(tools), &[old, new], found.tool);
+        let mut view = View::new(self.parts(tools), &[old, new], (found.tool, &[]));
         let mut ends = Ends::default();
         let decisions = view.decisions(&mut ends)?;
         let (Some(&left), Some(&right)) = (decisions.first(), decisions.get(1)) else {
@@ -285,7 +284,6 @@ impl Differences<'_> {
     ) {
         let rule =
             |policy: &Policy, end: &End| end.rule.and_then(|content| policy.rule_of(content));
-        add(&mut self.unknown, reasons.clone());
         if let (Some(before), Some(after)) = (one.verdict, other.verdict)
             && !self.regions.iter().any(|region| {
                 region.old == (before, rule(old, one)) && region.new == (after, rule(new, other))
@@ -298,6 +296,8 @@ impl Differences<'_> {
                 witness: None,
                 reasons,
             });
+        } else {
+            add(&mut self.unknown, reasons);
         }
     }
 }

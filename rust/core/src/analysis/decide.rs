@@ -1,24 +1,31 @@
 //! Policies as functions: from the requests of one tool to the ends of their decisions.
 
 use crate::clause::flat_expr::{Connective, Part};
+use crate::lang::Verdict;
 use crate::lang::path::Field;
 use crate::program::{Body, Program};
 
-use super::budget::Stop;
-use super::dd::{Connect, Dd, FALSE, TRUE};
+use super::budget::{Reason, Stop};
+use super::dd::{ABSENT, Connect, Dd, FALSE, TRUE};
 use super::policy::{End, Ends, Policy, Rank, Section};
 use super::slot::{Kind, Place};
 use super::space::Space;
+use super::transform::Changed;
 
-impl Space<'_> {
+impl<'a> Space<'a> {
     /// Notes all that some rules of policies read. Call it once, with all of them.
-    pub(super) fn read(&mut self, rules: &[(&Policy, &[u32])]) {
+    pub(super) fn read(&mut self, rules: &[(&'a Policy, &[u32])]) {
         for flag in [Field::Reversible, Field::HasShadow] {
             self.place(Place::new(flag, &[]));
         }
         each_clause(rules, &mut |program, clause| {
             self.note_place(program, clause)
         });
+        for (policy, rules) in rules {
+            for change in rules.iter().filter_map(|rule| policy.change(*rule)) {
+                self.place(Place::new(Field::Args, &change.path));
+            }
+        }
         self.number_slots();
         each_clause(rules, &mut |program, clause| {
             self.note_constants(program, clause)
@@ -27,18 +34,34 @@ impl Space<'_> {
     }
 
     /// The truth value of the match of a rule, in the polarity of the rule.
-    pub(super) fn matched(&mut self, policy: &Policy, rule: u32) -> Result<Dd, Stop> {
+    pub(super) fn matched(&mut self, policy: &'a Policy, rule: u32) -> Result<Dd, Stop> {
+        self.matched_after(policy, rule, &Changed::default())
+    }
+
+    /// The same after transforms.
+    fn matched_after(
+        &mut self,
+        policy: &'a Policy,
+        rule: u32,
+        changed: &Changed,
+    ) -> Result<Dd, Stop> {
         let Some(body) = policy.matched(rule) else {
             return Ok(FALSE);
         };
+        let program = &policy.program;
         let permits = policy.verdict(rule).permits();
-        self.expression(&policy.program, policy.program.written(body), permits)
+        self.expression(program, program.written(body), (permits, changed))
     }
 
-    fn expression(&mut self, program: &Program, part: Part<'_>, permits: bool) -> Result<Dd, Stop> {
+    fn expression(
+        &mut self,
+        program: &'a Program,
+        part: Part<'_>,
+        (permits, changed): (bool, &Changed),
+    ) -> Result<Dd, Stop> {
         match part {
             Part::Leaf(clause) => {
-                let leaf = self.leaf(program, clause)?;
+                let leaf = self.leaf_after(program, clause, &changed.changes)?;
                 match permits {
                     true => Ok(leaf),
                     false => self.dd.absent_is_false(leaf),
@@ -48,7 +71,7 @@ impl Space<'_> {
                 let Some(item) = items.next() else {
                     return Ok(FALSE);
                 };
-                let item = self.expression(program, item, permits)?;
+                let item = self.expression(program, item, (permits, changed))?;
                 self.dd.not(item)
             }
             Part::Of(connective, items) => {
@@ -57,7 +80,7 @@ impl Space<'_> {
                     Connective::Any | Connective::Not => (Connect::Any, FALSE),
                 };
                 for item in items {
-                    let item = self.expression(program, item, permits)?;
+                    let item = self.expression(program, item, (permits, changed))?;
                     result = self.dd.connect(by, result, item)?;
                 }
                 Ok(result)
@@ -68,7 +91,7 @@ impl Space<'_> {
     /// The end of each request by some rules of a section, which are in order.
     pub(super) fn decision(
         &mut self,
-        (policy, section): (&Policy, Section),
+        (policy, section): (&'a Policy, Section),
         rules: &[u32],
         ends: &mut Ends,
     ) -> Result<Dd, Stop> {
@@ -77,15 +100,17 @@ impl Space<'_> {
         for &rule in rules {
             self.matched(policy, rule)?;
         }
-        for &rule in rules.iter().rev() {
+        for (place, &rule) in rules.iter().enumerate().rev() {
             self.budget.check()?;
-            rest = self.rule((policy, section), rule, rest, ends)?;
+            let above = rules.get(..place).unwrap_or_default();
+            let changed = Changed::default();
+            rest = self.rule((policy, section), (rule, above), (rest, &changed), ends)?;
         }
         Ok(rest)
     }
 
     fn defaults(&mut self, section: Section, ends: &mut Ends) -> Result<Dd, Stop> {
-        let mut end = |verdict: crate::lang::Verdict| {
+        let mut end = |verdict: Verdict| {
             Dd::terminal(ends.number(End {
                 verdict: Some(Rank::from(verdict)),
                 rule: None,
@@ -110,23 +135,22 @@ impl Space<'_> {
         Ok(result)
     }
 
-    /// The end by a rule, and by the rules after it where it does not decide.
+    /// The end by a rule, and by the rules after it where it does not decide. `above`: the rules that outrank it;
+    /// `changed`: what rules have made of the arguments before.
     pub(super) fn rule(
         &mut self,
-        (policy, section): (&Policy, Section),
-        rule: u32,
-        rest: Dd,
+        (policy, section): (&'a Policy, Section),
+        (rule, above): (u32, &[u32]),
+        (rest, changed): (Dd, &Changed),
         ends: &mut Ends,
     ) -> Result<Dd, Stop> {
         let content = policy.content.get(rule as usize).copied();
-        let mut end = |verdict: Option<Rank>, unknown| {
-            Dd::terminal(ends.number(End {
-                verdict,
-                rule: content,
-                fails: false,
-                transforms: Vec::new(),
-                unknown,
-            }))
+        let end = |verdict: Option<Rank>, fails: bool, unknown| End {
+            verdict,
+            rule: content,
+            fails,
+            transforms: changed.numbers.clone(),
+            unknown,
         };
         let verdict = policy.verdict(rule);
         match policy
@@ -136,49 +160,83 @@ impl Space<'_> {
             .map(|rule| &rule.body)
         {
             Some(Body::Match(_)) => {
-                let matched = self.matched(policy, rule)?;
-                let fires = match verdict {
-                    crate::lang::Verdict::Transform => end(None, Some("transform")),
-                    verdict => end(Some(verdict.into()), None),
+                let matched = self.matched_after(policy, rule, changed)?;
+                if matched == FALSE || matched == ABSENT {
+                    return Ok(rest);
+                }
+                let fires = match (verdict, policy.change(rule)) {
+                    (Verdict::Transform, Some(change)) => {
+                        let number = policy.change_number(rule);
+                        let next = changed.with(change, number);
+                        let fits = self.applies(change, changed)?;
+                        let made = self.after((policy, section), (rule, above), &next, ends)?;
+                        self.dd.choose(fits, [made, rest, rest])?
+                    }
+                    (Verdict::Allow, _) if !changed.numbers.is_empty() => {
+                        Dd::terminal(ends.number(end(Some(Rank::Transform), false, None)))
+                    }
+                    (verdict, _) => {
+                        Dd::terminal(ends.number(end(Some(verdict.into()), false, None)))
+                    }
                 };
                 let fails = match verdict.permits() || section.defaults.continue_on_error {
                     true => rest,
-                    false => Dd::terminal(ends.number(End {
-                        verdict: Some(Rank::Deny),
-                        rule: content,
-                        fails: true,
-                        transforms: Vec::new(),
-                        unknown: None,
-                    })),
+                    false => Dd::terminal(ends.number(end(Some(Rank::Deny), true, None))),
                 };
                 self.dd.choose(matched, [fires, fails, rest])
             }
             Some(Body::Host(_)) => {
-                let unknown = end(None, Some("host_rule"));
-                self.may_decide(policy, rule, unknown, rest)
+                let unknown = Dd::terminal(ends.number(end(None, false, Some("host_rule"))));
+                self.may_decide((policy, rule), (unknown, rest), changed)
             }
             Some(Body::Function(_)) => {
-                let unknown = end(None, Some("function_rule"));
-                self.may_decide(policy, rule, unknown, rest)
+                let unknown = Dd::terminal(ends.number(end(None, false, Some("function_rule"))));
+                self.may_decide((policy, rule), (unknown, rest), changed)
             }
             None => Ok(rest),
         }
     }
 
+    /// The end after a transform: the rules that outrank it decide on the new arguments.
+    fn after(
+        &mut self,
+        (policy, section): (&'a Policy, Section),
+        (rule, above): (u32, &[u32]),
+        changed: &Changed,
+        ends: &mut Ends,
+    ) -> Result<Dd, Stop> {
+        let mut rest = Dd::terminal(ends.number(End {
+            verdict: Some(Rank::Transform),
+            rule: policy.content.get(rule as usize).copied(),
+            fails: false,
+            transforms: changed.numbers.clone(),
+            unknown: None,
+        }));
+        for (place, &other) in above.iter().enumerate().rev() {
+            // A rule that does not read what was changed has not fired before, and does not now.
+            if changed.touches(policy, other) {
+                self.budget.check()?;
+                let higher = above.get(..place).unwrap_or_default();
+                rest = self.rule((policy, section), (other, higher), (rest, changed), ends)?;
+            }
+        }
+        Ok(rest)
+    }
+
     /// The end of a rule that decides some requests, only the evaluator knows which.
     fn may_decide(
         &mut self,
-        policy: &Policy,
-        rule: u32,
-        decides: Dd,
-        rest: Dd,
+        (policy, rule): (&'a Policy, u32),
+        (decides, rest): (Dd, Dd),
+        changed: &Changed,
     ) -> Result<Dd, Stop> {
-        let reason = super::budget::Reason {
+        let reason = Reason {
             rule: Some(rule),
-            ..super::budget::Reason::new("host_rule", "a rule is code")
+            ..Reason::new("host_rule", "a rule is code")
         };
-        let name = [b"rule ".as_slice(), policy.name(rule).as_bytes()].concat();
-        let fires = self.unknown((&name, 0), &reason, &[FALSE, TRUE])?;
+        let content = policy.content.get(rule as usize).copied();
+        let name = format!("rule {content:?} {:?}", changed.numbers);
+        let fires = self.unknown((name.as_bytes(), 0), &reason, &[FALSE, TRUE])?;
         self.dd.choose(fires, [decides, rest, rest])
     }
 }

@@ -102,7 +102,14 @@ impl Analysis {
         tools: &[String],
     ) -> Result<Found<Witness>, Stop> {
         let numbers: Vec<usize> = (0..self.policies.len()).collect();
-        let mut view = View::new(self.parts(tools), &numbers, tool);
+        let matches = constraints
+            .iter()
+            .filter_map(|constraint| match constraint {
+                Constraint::Match(policy, _) => Some(*policy),
+                Constraint::Verdicts(..) | Constraint::Rules(..) => None,
+            });
+        let first: Vec<usize> = matches.collect();
+        let mut view = View::new(self.parts(tools), &numbers, (tool, &first));
         let mut ends = Ends::default();
         let decisions = view.decisions(&mut ends)?;
         let mut caveats = Vec::new();

@@ -11,50 +11,94 @@ use crate::value::constant::Const;
 use crate::value::{Step, Value as _};
 
 use super::budget::{Reason, Stop};
-use super::dd::{ABSENT, Dd, ERROR, FALSE, TRUE};
+use super::dd::{ABSENT, Connect, Dd, ERROR, FALSE, TRUE};
+use super::elements::Elements;
 use super::line::as_i64;
+use super::list_leaf::predicates;
 use super::sample;
 use super::slot::{Kind, Place, kinds};
 use super::space::{Space, clause_of};
+use super::transform::missing;
 
 /// A check with the test that the engine evaluates.
 #[derive(Clone, Copy)]
-pub(super) struct Tested<'t> {
+pub(super) struct Tested<'a, 't> {
     pub(super) check: &'t Check,
     pub(super) test: &'t Test,
     /// The bytes that tell it apart.
     pub(super) name: &'t [u8],
-    pub(super) program: &'t Program,
+    pub(super) program: &'a Program,
 }
 
-impl Space<'_> {
+impl<'a> Space<'a> {
     /// Notes the paths of a clause; then its constants, when all slots are numbered.
-    pub(super) fn note_place(&mut self, program: &Program, clause: u32) {
+    pub(super) fn note_place(&mut self, program: &'a Program, clause: u32) {
         if let Some((place, check)) = clause_of(program, clause) {
-            let holds_keys = kinds(&place).contains(&Kind::Map);
-            for key in keys_of(&check).into_iter().filter(|_| holds_keys) {
-                let mut keys = place.keys.clone();
-                keys.push(key.into());
-                self.place(Place {
-                    field: place.field,
-                    keys,
-                });
+            self.note_check_place(&place, &check, program);
+        }
+    }
+
+    pub(super) fn note_check_place(&mut self, place: &Place, check: &Check, program: &'a Program) {
+        self.place(place.clone());
+        match (check.op.name, &check.operand) {
+            ("any_of" | "all_of" | "not", Operand::Tests(checks)) => {
+                for check in checks {
+                    self.note_check_place(place, check, program);
+                }
             }
-            self.place(place);
+            ("part", Operand::Part(keys, checks)) => {
+                for check in checks {
+                    self.note_check_place(&place.below(keys), check, program);
+                }
+            }
+            _ => {}
+        }
+        let kinds = kinds(place);
+        if kinds.contains(&Kind::Map) {
+            for key in keys_of(check) {
+                self.place(place.below(&[key.into()]));
+            }
+        }
+        if kinds.contains(&Kind::List) {
+            let (theory, budget) = (&self.theory, &self.budget);
+            for predicate in predicates(check, program) {
+                let of = self.elements.entry(place.clone());
+                of.or_insert_with(|| Elements::new(theory, budget))
+                    .add(predicate);
+            }
         }
     }
 
     pub(super) fn note_constants(&mut self, program: &Program, clause: u32) {
-        if let Some((place, check)) = clause_of(program, clause)
-            && let Some(&slot) = self.places.get(&place)
-            && let Some(slot) = self.slots.get_mut(slot)
-        {
-            slot.note(&check);
+        if let Some((place, check)) = clause_of(program, clause) {
+            self.note_check_constants(&place, &check);
+        }
+    }
+
+    pub(super) fn note_check_constants(&mut self, place: &Place, check: &Check) {
+        match (check.op.name, &check.operand) {
+            ("any_of" | "all_of" | "not", Operand::Tests(checks)) => {
+                for check in checks {
+                    self.note_check_constants(place, check);
+                }
+            }
+            ("part", Operand::Part(keys, checks)) => {
+                for check in checks {
+                    self.note_check_constants(&place.below(keys), check);
+                }
+            }
+            _ => {
+                if let Some(&slot) = self.places.get(place)
+                    && let Some(slot) = self.slots.get_mut(slot)
+                {
+                    slot.note(check);
+                }
+            }
         }
     }
 
     /// The truth value of a clause.
-    pub(super) fn leaf(&mut self, program: &Program, clause: u32) -> Result<Dd, Stop> {
+    pub(super) fn leaf(&mut self, program: &'a Program, clause: u32) -> Result<Dd, Stop> {
         let name = program.clause_bytes(clause);
         if let Some(&known) = self.leaves.get(name) {
             return Ok(known);
@@ -64,7 +108,7 @@ impl Space<'_> {
         Ok(made)
     }
 
-    fn new_leaf(&mut self, program: &Program, clause: u32, name: &[u8]) -> Result<Dd, Stop> {
+    fn new_leaf(&mut self, program: &'a Program, clause: u32, name: &[u8]) -> Result<Dd, Stop> {
         let Some((place, check)) = clause_of(program, clause) else {
             let reason = match program.clause(clause) {
                 Some(info) if info.head == Head::Run => {
@@ -97,15 +141,24 @@ impl Space<'_> {
     }
 
     /// The result of a check at a slot, whatever holds it.
-    pub(super) fn at(&mut self, slot: usize, tested: Tested<'_>) -> Result<Dd, Stop> {
-        let (absent, unreadable) = match (tested.check.op.name, &tested.check.operand) {
-            ("exists", Operand::Const(Const::Bool(wanted))) => {
-                let missing = if *wanted { FALSE } else { TRUE };
-                (missing, missing)
-            }
-            _ => (ABSENT, ERROR),
-        };
-        let mut result = self.here(slot, tested, absent)?;
+    pub(super) fn at(&mut self, slot: usize, tested: Tested<'a, '_>) -> Result<Dd, Stop> {
+        let (absent, unreadable) = missing(tested.check);
+        let own = self.here(slot, tested, absent)?;
+        self.within(slot, own, [absent, unreadable], &mut |space, value| {
+            space.concrete(tested, value)
+        })
+    }
+
+    /// The function that is `own` where the mappings above have the slot, the first of `without` where it is missing, the
+    /// second where a step leads nowhere, and `concrete` where a mapping is a constant.
+    pub(super) fn within(
+        &mut self,
+        slot: usize,
+        own: Dd,
+        [absent, unreadable]: [Dd; 2],
+        concrete: &mut dyn FnMut(&mut Self, JsonValue<'static>) -> Result<Dd, Stop>,
+    ) -> Result<Dd, Stop> {
+        let mut result = own;
         let mut below = slot;
         let mut keys: Vec<Box<str>> = Vec::new();
         while let Some(here) = self.slots.get(below)
@@ -118,16 +171,13 @@ impl Space<'_> {
                 let found = match step_into(&map, &keys) {
                     Step::Absent => absent,
                     Step::Unreadable => unreadable,
-                    Step::Found(value) => self.concrete(tested, value)?,
+                    Step::Found(value) => concrete(self, value)?,
                 };
                 runs.push((at, found));
             }
-            let map_bits = self
-                .slots
-                .get(parent)
-                .map(|slot| slot.map)
-                .unwrap_or_default();
-            let in_map = self.dd.switch(map_bits.var, map_bits.count, &runs)?;
+            let bits = self.slots.get(parent).map(|slot| slot.map);
+            let bits = bits.unwrap_or_default();
+            let in_map = self.dd.switch(bits.var, bits.count, &runs)?;
             result = self.by_kind(parent, |kind| match kind {
                 Kind::Map => in_map,
                 Kind::Absent | Kind::Null => absent,
@@ -139,7 +189,11 @@ impl Space<'_> {
     }
 
     /// The result for a known value.
-    fn concrete(&mut self, tested: Tested<'_>, value: JsonValue<'static>) -> Result<Dd, Stop> {
+    pub(super) fn concrete(
+        &mut self,
+        tested: Tested<'a, '_>,
+        value: JsonValue<'static>,
+    ) -> Result<Dd, Stop> {
         match sample::reads_beside(tested.check) {
             None => Ok(sample::result(tested.test, value)),
             Some(code) => self.beside(tested, code),
@@ -147,7 +201,7 @@ impl Space<'_> {
     }
 
     /// The result of a check that reads more than the value.
-    fn beside(&mut self, tested: Tested<'_>, code: &'static str) -> Result<Dd, Stop> {
+    fn beside(&mut self, tested: Tested<'a, '_>, code: &'static str) -> Result<Dd, Stop> {
         let reason = Reason::new(
             code,
             match code {
@@ -171,7 +225,23 @@ impl Space<'_> {
     }
 
     /// The result of a check of the value of a slot, in a mapping that may have it.
-    fn here(&mut self, slot: usize, tested: Tested<'_>, absent: Dd) -> Result<Dd, Stop> {
+    fn here(&mut self, slot: usize, tested: Tested<'a, '_>, absent: Dd) -> Result<Dd, Stop> {
+        match (tested.check.op.name, &tested.check.operand) {
+            ("any_of", Operand::Tests(checks)) => {
+                return self.every(slot, tested, (Connect::Any, checks), absent);
+            }
+            ("all_of", Operand::Tests(checks)) => {
+                return self.every(slot, tested, (Connect::All, checks), absent);
+            }
+            ("not", Operand::Tests(checks)) => {
+                let all = self.every(slot, tested, (Connect::All, checks), absent)?;
+                return self.dd.not(all);
+            }
+            ("part", Operand::Part(keys, checks)) => {
+                return self.part(slot, tested, (keys, checks));
+            }
+            _ => {}
+        }
         let kinds = self.slots.get(slot).map_or(&[][..], |slot| slot.kinds);
         let mut results = Vec::new();
         for kind in kinds {
@@ -183,11 +253,75 @@ impl Space<'_> {
         })
     }
 
+    /// The connective of several checks of one value.
+    fn every(
+        &mut self,
+        slot: usize,
+        tested: Tested<'a, '_>,
+        (by, checks): (Connect, &[Check]),
+        absent: Dd,
+    ) -> Result<Dd, Stop> {
+        let mut result = match by {
+            Connect::All => TRUE,
+            Connect::Any => FALSE,
+        };
+        for (at, check) in checks.iter().enumerate() {
+            let Some(test) = tested.program.prepare_check(check) else {
+                return self.beside(tested, "ref");
+            };
+            let name = [tested.name, b"/", at.to_string().as_bytes()].concat();
+            let inner = Tested {
+                check,
+                test: &test,
+                name: &name,
+                program: tested.program,
+            };
+            let found = self.here(slot, inner, absent)?;
+            result = self.dd.connect(by, result, found)?;
+        }
+        Ok(result)
+    }
+
+    /// Checks of what a key of an element leads to.
+    fn part(
+        &mut self,
+        slot: usize,
+        tested: Tested<'a, '_>,
+        (keys, checks): (&[Box<str>], &[Check]),
+    ) -> Result<Dd, Stop> {
+        let Some(place) = self.slots.get(slot).map(|slot| slot.place.below(keys)) else {
+            return Ok(FALSE);
+        };
+        let Some(&child) = self.places.get(&place) else {
+            return Err(Stop::Internal(format!("no slot of {}", place.text())));
+        };
+        let mut result = TRUE;
+        for (at, check) in checks.iter().enumerate() {
+            let Some(test) = tested.program.prepare_check(check) else {
+                return self.beside(tested, "ref");
+            };
+            let name = [tested.name, b"/", at.to_string().as_bytes()].concat();
+            let inner = Tested {
+                check,
+                test: &test,
+                name: &name,
+                program: tested.program,
+            };
+            let found = self.at(child, inner)?;
+            result = self.dd.connect(Connect::All, result, found)?;
+        }
+        let broken = self.by_kind(slot, |kind| match kind {
+            Kind::Broken => TRUE,
+            _ => FALSE,
+        })?;
+        self.dd.choose(broken, [ERROR, result, result])
+    }
+
     fn of_kind(
         &mut self,
         slot: usize,
         kind: Kind,
-        tested: Tested<'_>,
+        tested: Tested<'a, '_>,
         absent: Dd,
     ) -> Result<Dd, Stop> {
         if kind == Kind::Absent {
@@ -213,7 +347,7 @@ impl Space<'_> {
         }
     }
 
-    fn of_number(&mut self, slot: usize, kind: Kind, tested: Tested<'_>) -> Result<Dd, Stop> {
+    fn of_number(&mut self, slot: usize, kind: Kind, tested: Tested<'a, '_>) -> Result<Dd, Stop> {
         if tested.check.op.name == "occurs_in" {
             let reason = Reason::new("occurs_in", "a clause searches for a number in a text");
             return self.unknown((tested.name, 0), &reason, &[FALSE, TRUE]);
@@ -259,7 +393,7 @@ impl Space<'_> {
         self.dd.switch(bits.var, bits.count, &runs)
     }
 
-    fn of_map(&mut self, slot: usize, tested: Tested<'_>) -> Result<Dd, Stop> {
+    fn of_map(&mut self, slot: usize, tested: Tested<'a, '_>) -> Result<Dd, Stop> {
         let name = tested.check.op.name;
         let other = match name {
             "eq" if is_whole(tested.check) => self.or_error(slot, tested, FALSE)?,
@@ -272,7 +406,6 @@ impl Space<'_> {
                 sample::result_of(tested.test, &sample::mapping(value))
             })?,
             "contains" | "contains_any" | "contains_all" => self.keys(slot, tested)?,
-            "any_of" | "all_of" | "not" => self.uncertain(tested, "a clause tests a mapping")?,
             _ => sample::result_of(tested.test, &sample::mapping(Vec::new())),
         };
         let (maps, bits) = match self.slots.get(slot) {
@@ -285,7 +418,7 @@ impl Space<'_> {
     }
 
     /// The result of tests of a length, which are tests of an integer.
-    pub(super) fn of_length(&mut self, slot: usize, tested: Tested<'_>) -> Result<Dd, Stop> {
+    pub(super) fn of_length(&mut self, slot: usize, tested: Tested<'a, '_>) -> Result<Dd, Stop> {
         let Operand::Tests(checks) = &tested.check.operand else {
             return Ok(ERROR);
         };
@@ -300,7 +433,7 @@ impl Space<'_> {
     pub(super) fn or_error(
         &mut self,
         slot: usize,
-        tested: Tested<'_>,
+        tested: Tested<'a, '_>,
         result: Dd,
     ) -> Result<Dd, Stop> {
         let place = self.slots.get(slot).map(|slot| slot.place.text());
@@ -309,14 +442,8 @@ impl Space<'_> {
         self.unknown((tested.name, 2), &reason, &[result, ERROR])
     }
 
-    pub(super) fn uncertain(&mut self, tested: Tested<'_>, message: &str) -> Result<Dd, Stop> {
-        let reason = Reason::new("list", message);
-        self.unknown((tested.name, 1), &reason, &[FALSE, TRUE, ERROR, ABSENT])
-    }
-
     /// `contains` of a mapping: its keys.
-    fn keys(&mut self, slot: usize, tested: Tested<'_>) -> Result<Dd, Stop> {
-        use super::dd::Connect;
+    fn keys(&mut self, slot: usize, tested: Tested<'a, '_>) -> Result<Dd, Stop> {
         let (by, mut result) = match tested.check.op.name {
             "contains_all" => (Connect::All, TRUE),
             _ => (Connect::Any, FALSE),
@@ -343,12 +470,7 @@ impl Space<'_> {
         let Some(here) = self.slots.get(slot) else {
             return Ok(FALSE);
         };
-        let mut keys = here.place.keys.clone();
-        keys.push(key.into());
-        let place = Place {
-            field: here.place.field,
-            keys,
-        };
+        let place = here.place.below(&[key.into()]);
         let Some(&child) = self.places.get(&place) else {
             return Err(Stop::Internal(format!("no slot of {}", place.text())));
         };
@@ -407,7 +529,7 @@ fn keys_of(check: &Check) -> Vec<String> {
     keys
 }
 
-fn step_into(map: &Json<'static>, keys: &[Box<str>]) -> Step<JsonValue<'static>> {
+pub(super) fn step_into(map: &Json<'static>, keys: &[Box<str>]) -> Step<JsonValue<'static>> {
     let mut step = Step::Found(JsonValue::Json(map.clone()));
     for key in keys {
         match step {

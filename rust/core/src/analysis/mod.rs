@@ -10,10 +10,12 @@ mod budget;
 mod compare;
 mod dd;
 mod decide;
+mod elements;
 mod find;
 mod leaf;
 mod line;
 mod list_leaf;
+mod list_model;
 mod model;
 mod policy;
 mod question;
@@ -25,6 +27,7 @@ mod space;
 mod surface;
 mod text_leaf;
 pub mod theory;
+mod transform;
 mod verify;
 mod view;
 mod witness;
@@ -43,6 +46,7 @@ use answer::Object;
 use budget::{Reason, Stop};
 use policy::{Contents, Policy};
 use question::Ask;
+use space::Theory;
 use theory::Texts;
 
 /// What the host does for a question.
@@ -57,7 +61,7 @@ pub trait Host {
 #[derive(Debug)]
 pub struct Analysis {
     policies: Vec<Policy>,
-    texts: Texts,
+    theory: Theory,
     budget: Budget,
 }
 
@@ -97,7 +101,7 @@ impl Analysis {
         }
         Ok(Self {
             policies: read,
-            texts: Texts::new(budget.theory()),
+            theory: Theory::new(Texts::new(budget.theory())),
             budget,
         })
     }
@@ -109,7 +113,8 @@ impl Analysis {
     pub fn ask(&mut self, question: &[u8], host: &mut dyn Host) -> Result<String, QuestionError> {
         let question = question::parse(question, self.policies.len())?;
         self.budget.is_over = host.clock(question.seconds);
-        self.texts.set_budget(self.budget.theory());
+        // A lost theory gives no answer: the first search says so.
+        let _ = self.theory.set_budget(&self.budget);
         let mut named: BTreeSet<String> = BTreeSet::new();
         for policy in &self.policies {
             named.extend(policy.tools.iter().cloned());

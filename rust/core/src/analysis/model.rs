@@ -32,9 +32,17 @@ pub(super) enum Modelled {
     Conflict(Vec<Literal>),
 }
 
+/// The value of one element.
+pub(super) enum Element {
+    /// A value, and the reasons for which it may not be one.
+    Value(Json<'static>, Vec<Reason>),
+    /// Literals that no element has together.
+    Conflict(Vec<Literal>),
+}
+
 /// An assignment under way.
-struct Assignment<'p> {
-    literals: &'p [Literal],
+pub(super) struct Assignment<'p> {
+    pub(super) literals: &'p [Literal],
     values: BTreeMap<u32, bool>,
 }
 
@@ -43,24 +51,24 @@ impl Assignment<'_> {
         self.values.get(&var).copied()
     }
 
-    fn code(&self, bits: Bits, codes: usize) -> usize {
+    pub(super) fn code(&self, bits: Bits, codes: usize) -> usize {
         bits.code(&|var| self.value(var), codes)
     }
 
-    fn is_set(&self, bits: Bits) -> bool {
+    pub(super) fn is_set(&self, bits: Bits) -> bool {
         (bits.var..bits.var + bits.count).any(|var| self.values.contains_key(&var))
     }
 
     /// The literals of some variables.
-    fn of(&self, is_of: impl Fn(u32) -> bool) -> impl Iterator<Item = Literal> {
+    pub(super) fn of(&self, is_of: impl Fn(u32) -> bool) -> impl Iterator<Item = Literal> {
         let literals = self.literals.iter().copied();
         literals.filter(move |(var, _)| is_of(*var))
     }
 }
 
-type Valued = Result<Option<Json<'static>>, Failed>;
+pub(super) type Valued = Result<Option<Json<'static>>, Failed>;
 
-enum Failed {
+pub(super) enum Failed {
     Conflict(Vec<Literal>),
     Stop(Stop),
 }
@@ -116,6 +124,27 @@ impl Space<'_> {
         model.inexact.sort();
         model.inexact.dedup();
         Ok(Modelled::Values(model))
+    }
+
+    /// The value of an element with an assignment.
+    pub(super) fn element(&mut self, literals: &[Literal]) -> Result<Element, Stop> {
+        let assignment = Assignment {
+            literals,
+            values: literals.iter().copied().collect(),
+        };
+        self.caveats.clear();
+        let value = match self.value(0, &assignment) {
+            Ok(value) => value.unwrap_or(Json::Null),
+            Err(Failed::Conflict(literals)) => return Ok(Element::Conflict(literals)),
+            Err(Failed::Stop(stop)) => return Err(stop),
+        };
+        let mut caveats = std::mem::take(&mut self.caveats);
+        for (var, _) in literals {
+            if let Some(Atom::Free(reason)) = self.meaning(*var) {
+                caveats.push(reason.clone());
+            }
+        }
+        Ok(Element::Value(value, caveats))
     }
 
     /// The value of a slot; `None`: it is absent, or has its default.
@@ -196,7 +225,7 @@ impl Space<'_> {
         literals
     }
 
-    fn conflict(
+    pub(super) fn conflict(
         &self,
         slot: usize,
         assignment: &Assignment<'_>,
@@ -267,7 +296,7 @@ impl Space<'_> {
                 .iter()
                 .filter_map(|at| wanted.get(*at).copied())
                 .collect();
-            let text = match self.texts.solve(&subset, &excluded) {
+            let text = match self.theory.solve(&subset, &excluded)? {
                 Solved::Value(text) => text,
                 Solved::Conflict(conflict) => {
                     let places = conflict
@@ -279,7 +308,7 @@ impl Space<'_> {
             };
             let mut missed = None;
             for (at, (id, value)) in wanted.iter().enumerate() {
-                if !chosen.contains(&at) && self.texts.accepts(*id, &text)? != *value {
+                if !chosen.contains(&at) && self.theory.accepts(*id, &text)? != *value {
                     missed = Some(at);
                     break;
                 }
@@ -289,40 +318,6 @@ impl Space<'_> {
                 None => return Ok(Ok(text)),
             }
         }
-    }
-
-    fn list_value(&mut self, slot: usize, assignment: &Assignment<'_>) -> Valued {
-        let Some(here) = self.slots.get(slot) else {
-            return Ok(None);
-        };
-        let code = assignment.code(here.list, here.lists.len() + 1);
-        if let Some(constant) = code.checked_sub(1).and_then(|at| here.lists.get(at)) {
-            return Ok(Some(constant.clone()));
-        }
-        let count = match assignment.is_set(here.count) {
-            true => {
-                let cell = assignment.code(here.count, here.counts.cells.len());
-                here.counts.cells.get(cell).and_then(as_i64)
-            }
-            false => None,
-        };
-        let texts_only = here.place.field() == Some(Field::Scope);
-        for filler in ["x", "y", "z", "item"] {
-            let filled = vec![sample::text(filler); count.unwrap_or(0).max(0) as usize];
-            let made = sample::list(filled);
-            if !here.lists.contains(&made) {
-                return Ok(Some(made));
-            }
-            if count.is_none() && !texts_only {
-                let made = sample::list(vec![sample::text(filler)]);
-                if !here.lists.contains(&made) {
-                    return Ok(Some(made));
-                }
-            }
-        }
-        let bits = here.count;
-        let literals: Vec<Literal> = assignment.of(|var| bits.has(var)).collect();
-        Err(self.conflict(slot, assignment, literals))
     }
 
     fn map_value(&mut self, slot: usize, assignment: &Assignment<'_>) -> Valued {

@@ -7,6 +7,7 @@ use crate::lang::path::Head;
 use crate::lang::{Defaults, Verdict};
 use crate::program::{Body, Match, Profile, Program};
 use crate::value::constant::Const;
+use crate::value::request::Transform;
 
 /// The tools for which a rule can fire, or be in error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,7 @@ pub(super) struct Policy {
     by_content: BTreeMap<u32, u32>,
     by_tool: BTreeMap<String, Vec<u32>>,
     any: Vec<u32>,
+    changes: BTreeMap<u32, u32>,
     /// The tools that it names.
     pub(super) tools: BTreeSet<String>,
 }
@@ -45,6 +47,7 @@ impl Policy {
             by_content: BTreeMap::new(),
             by_tool: BTreeMap::new(),
             any: Vec::new(),
+            changes: BTreeMap::new(),
             tools: BTreeSet::new(),
         };
         for at in 0..policy.program.rules.len() {
@@ -67,6 +70,14 @@ impl Policy {
         let content = *contents.entry(bytes).or_insert(next);
         self.content.push(content);
         self.by_content.entry(content).or_insert(at);
+        if let Some(change) = self.change(at).map(|change| format!("{change:?}")) {
+            let next = contents.len() as u32;
+            let number = *contents.entry(change.into_bytes()).or_insert(next);
+            self.changes.insert(at, number);
+        }
+        let Some(rule) = self.program.rules.get(at as usize) else {
+            return;
+        };
         let scope = match &rule.body {
             Body::Match(body) => scope(&self.program, self.program.written(body)),
             Body::Host(_) | Body::Function(_) => Scope::Any,
@@ -107,6 +118,19 @@ impl Policy {
             Body::Match(body) => Some(body),
             Body::Host(_) | Body::Function(_) => None,
         }
+    }
+
+    /// The rewrite of a rule that is a transform.
+    pub(super) fn change(&self, rule: u32) -> Option<&Transform> {
+        match self.verdict(rule) {
+            Verdict::Transform => self.program.rule(rule)?.transform.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The number that equal rewrites share.
+    pub(super) fn change_number(&self, rule: u32) -> u32 {
+        self.changes.get(&rule).copied().unwrap_or_default()
     }
 
     /// The verdict of a rule; `deny` for a host rule and a function.
@@ -183,7 +207,7 @@ pub(super) struct End {
     pub(super) rule: Option<u32>,
     /// True if the rule denies because it is in error.
     pub(super) fails: bool,
-    /// The contents of the rules that rewrote the arguments, in order.
+    /// The rewrites of the arguments, in order.
     pub(super) transforms: Vec<u32>,
     /// The reason for which the verdict is not known.
     pub(super) unknown: Option<&'static str>,

@@ -85,7 +85,7 @@ impl Analysis {
         if !rules.iter().any(|rule| open(known, *rule)) {
             return Ok(());
         }
-        let mut view = View::new(self.parts(tools), &[number], tool);
+        let mut view = View::new(self.parts(tools), &[number], (tool, &[]));
         let mut ends = Ends::default();
         let decisions = view.decisions(&mut ends)?;
         let (Some(&decision), Some(&policy)) = (decisions.first(), view.policies.first()) else {
@@ -182,7 +182,7 @@ impl Decides {
                 continue;
             };
             // What follows a transform may be decided by a rule that outranks it.
-            let through = end.unknown == Some("transform") || end.unknown == Some("layers");
+            let through = end.unknown == Some("layers");
             if (end.rule == content && content.is_some()) || through {
                 let found = if end.fails { &mut fails } else { &mut fires };
                 found.ends.push(at);
@@ -223,9 +223,9 @@ impl Goal for IsTrue {
 }
 
 /// Looks for calls that a rule matches although it decides nothing, and for the earlier rules that take them all.
-fn taken(
-    view: &mut View<'_>,
-    policy: &Policy,
+fn taken<'a>(
+    view: &mut View<'a>,
+    policy: &'a Policy,
     (rule, earlier): (u32, &[u32]),
     one: &mut Known,
 ) -> Result<(), Stop> {
@@ -295,7 +295,7 @@ fn taken(
 }
 
 /// The part of a function that a rule does not decide.
-fn without(view: &mut View<'_>, policy: &Policy, of: Dd, rule: u32) -> Result<Dd, Stop> {
+fn without<'a>(view: &mut View<'a>, policy: &'a Policy, of: Dd, rule: u32) -> Result<Dd, Stop> {
     let matched = view.space.matched(policy, rule)?;
     let restricts = !policy.verdict(rule).permits() && !policy.program.defaults().continue_on_error;
     let id = view.space.dd.operation();

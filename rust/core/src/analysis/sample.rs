@@ -16,6 +16,7 @@ use crate::value::constant::Const;
 use crate::value::memory::{LeafValue, Reading, Wanted};
 
 use super::dd::{ABSENT, Dd, ERROR, FALSE, TRUE};
+use super::slot::Kind;
 
 /// Nothing beside a value: no other path, no state.
 struct Alone {
@@ -82,6 +83,23 @@ pub(super) fn text(text: &str) -> Json<'static> {
 /// A text that no operator can evaluate.
 pub(super) fn broken() -> Json<'static> {
     Json::Text(Text::Bad)
+}
+
+/// The type of a value.
+pub(super) fn kind_of(value: &JsonValue<'static>) -> Kind {
+    match value {
+        JsonValue::Timestamp(_) => Kind::Instant,
+        JsonValue::Json(json) => match json {
+            Json::Null => Kind::Null,
+            Json::Bool(true) => Kind::True,
+            Json::Bool(false) => Kind::False,
+            Json::Int(_) | Json::BigInt(_) | Json::Float(_) => Kind::Number,
+            Json::HugeInt | Json::Text(Text::Bad) => Kind::Broken,
+            Json::Text(_) => Kind::Text,
+            Json::List(_) => Kind::List,
+            Json::Map(_) => Kind::Map,
+        },
+    }
 }
 
 pub(super) fn json_number(number: &Number) -> Json<'static> {

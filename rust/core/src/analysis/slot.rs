@@ -11,7 +11,7 @@ use super::line::{COUNTS, Domain, INSTANTS, Line};
 use super::sample;
 
 /// A path: the field that it begins with (`None`: an element of a list), and the keys below.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
     pub(super) field: Option<u8>,
     pub(super) keys: Vec<Box<str>>,
@@ -29,6 +29,14 @@ impl Place {
     pub(super) fn field(&self) -> Option<Field> {
         let at = usize::from(self.field?);
         Field::ALL.get(at).copied()
+    }
+
+    /// The path of what some keys below lead to.
+    pub(super) fn below(&self, keys: &[Box<str>]) -> Self {
+        Self {
+            field: self.field,
+            keys: [self.keys.as_slice(), keys].concat(),
+        }
     }
 
     /// The path of what holds this value; `None` of a field, and of an element.
@@ -68,6 +76,20 @@ pub(super) enum Kind {
     Broken,
     Instant,
 }
+
+/// Every type, by its number.
+pub(super) const KINDS: [Kind; 10] = [
+    Kind::Absent,
+    Kind::Text,
+    Kind::Number,
+    Kind::True,
+    Kind::False,
+    Kind::Null,
+    Kind::List,
+    Kind::Map,
+    Kind::Broken,
+    Kind::Instant,
+];
 
 /// The types that a path can have; a witness prefers earlier ones.
 pub(super) fn kinds(place: &Place) -> &'static [Kind] {
@@ -189,14 +211,9 @@ impl Slot {
                     self.counts.cut(&number);
                 }
             }),
-            "empty" => {
+            "empty" | "first" => {
                 self.found.insert(String::new());
                 self.counts.cut(&crate::num::number::Number::Int(0));
-            }
-            "any_of" | "all_of" | "not" => {
-                if let Operand::Tests(checks) = &check.operand {
-                    checks.iter().for_each(|check| self.note(check));
-                }
             }
             "eq" | "in" | "not_in" => {
                 if let Operand::Const(constant) = &check.operand {

@@ -1,6 +1,7 @@
 //! The requests of one tool as assignments of boolean variables, and what each variable means.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
 
 use crate::clause::operand::Check;
 use crate::lang::path::{Field, Head};
@@ -8,23 +9,64 @@ use crate::program::Program;
 
 use super::budget::{Budget, Reason, Stop};
 use super::dd::{Dd, Diagrams, Literal};
+use super::elements::Elements;
 use super::slot::{Place, Slot};
-use super::theory::{TextId, TextTest, Texts};
+use super::theory::{Solved, TextId, TextTest, Texts};
 
 /// The meaning of a variable that is no part of a number.
 #[derive(Debug)]
 pub(super) enum Atom {
     /// A text that is not a constant of its slot passes a test.
     Text(usize, TextId),
-    /// The key of a mapping is there.
+    /// Some element of the lists of a slot has this result of a predicate; `first`: the first one.
+    Element {
+        slot: usize,
+        number: usize,
+        outcome: Dd,
+        first: bool,
+    },
+    /// Only the evaluator knows.
     Free(Reason),
 }
 
-/// The requests of one tool.
+/// The theory of texts, which all spaces of an analysis share.
+#[derive(Clone, Debug)]
+pub(super) struct Theory(Arc<Mutex<Texts>>);
+
+impl Theory {
+    pub(super) fn new(texts: Texts) -> Self {
+        Self(Arc::new(Mutex::new(texts)))
+    }
+
+    fn with<T>(&self, ask: impl FnOnce(&mut Texts) -> T) -> Result<T, Stop> {
+        match self.0.lock() {
+            Ok(mut texts) => Ok(ask(&mut texts)),
+            Err(_) => Err(Stop::Internal("the theory of texts is lost".to_owned())),
+        }
+    }
+
+    pub(super) fn set_budget(&self, budget: &Budget) -> Result<(), Stop> {
+        self.with(|texts| texts.set_budget(budget.theory()))
+    }
+
+    pub(super) fn accepts(&self, id: TextId, text: &str) -> Result<bool, Stop> {
+        Ok(self.with(|texts| texts.accepts(id, text))??)
+    }
+
+    pub(super) fn solve(
+        &self,
+        wanted: &[(TextId, bool)],
+        excluded: &[&str],
+    ) -> Result<Solved<String, usize>, Stop> {
+        self.with(|texts| texts.solve(wanted, excluded))
+    }
+}
+
+/// The requests of one tool, or the values of one element.
 #[derive(Debug)]
 pub(super) struct Space<'a> {
     pub(super) dd: Diagrams,
-    pub(super) texts: &'a mut Texts,
+    pub(super) theory: Theory,
     pub(super) budget: Budget,
     pub(super) slots: Vec<Slot>,
     pub(super) places: BTreeMap<Place, usize>,
@@ -32,6 +74,8 @@ pub(super) struct Space<'a> {
     pub(super) atoms: Vec<Atom>,
     pub(super) base: u32,
     pub(super) text_atoms: BTreeMap<(usize, TextTest), u32>,
+    pub(super) elements: BTreeMap<Place, Elements<'a>>,
+    pub(super) element_atoms: HashMap<(Place, usize, Dd, bool), u32>,
     free: HashMap<(Vec<u8>, usize), u32>,
     pub(super) leaves: HashMap<Vec<u8>, Dd>,
     /// The tool; `None`: any other than those of `tools`.
@@ -46,18 +90,20 @@ pub(super) struct Space<'a> {
 impl<'a> Space<'a> {
     pub(super) fn new(
         (tool, tools): (Option<String>, &'a [String]),
-        texts: &'a mut Texts,
+        theory: Theory,
         budget: &Budget,
     ) -> Self {
         Self {
             dd: Diagrams::new(budget.nodes),
-            texts,
+            theory,
             budget: budget.clone(),
             slots: Vec::new(),
             places: BTreeMap::new(),
             atoms: Vec::new(),
             base: 0,
             text_atoms: BTreeMap::new(),
+            elements: BTreeMap::new(),
+            element_atoms: HashMap::new(),
             free: HashMap::new(),
             leaves: HashMap::new(),
             tool,
@@ -98,6 +144,10 @@ impl<'a> Space<'a> {
             slot.finish(&mut next);
         }
         self.base = next;
+        for (place, elements) in &mut self.elements {
+            let texts = place.field() == Some(Field::Scope) && place.keys.is_empty();
+            elements.finish(texts);
+        }
     }
 
     /// A new variable.
@@ -140,7 +190,7 @@ impl<'a> Space<'a> {
         if let Some(&var) = self.text_atoms.get(&(slot, test.clone())) {
             return Ok(var);
         }
-        let id = self.texts.add(test.clone())?;
+        let id = self.theory.with(|texts| texts.add(test.clone()))??;
         let var = self.atom(Atom::Text(slot, id));
         self.text_atoms.insert((slot, test), var);
         Ok(var)

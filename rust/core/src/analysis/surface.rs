@@ -16,7 +16,7 @@ use super::{Analysis, Asked};
 struct Surface {
     answers: BTreeMap<Rank, &'static str>,
     witnesses: BTreeMap<Rank, String>,
-    rules: BTreeMap<Rank, Vec<u32>>,
+    rules: BTreeMap<Rank, Vec<Option<u32>>>,
     reasons: Vec<Reason>,
 }
 
@@ -77,7 +77,7 @@ impl Analysis {
         tools: &[String],
         surface: &mut Surface,
     ) -> Result<(), Stop> {
-        let mut view = View::new(self.parts(tools), &[number], tool);
+        let mut view = View::new(self.parts(tools), &[number], (tool, &[]));
         let mut ends = Ends::default();
         let decisions = view.decisions(&mut ends)?;
         let (Some(&decision), Some(&policy)) = (decisions.first(), view.policies.first()) else {
@@ -124,7 +124,7 @@ impl Analysis {
                         if shorter {
                             surface.witnesses.insert(verdict, request);
                         }
-                        found_rules.extend(rule);
+                        found_rules.push(rule);
                     }
                     Ok(Found::Unknown(reasons)) => {
                         open = true;
@@ -139,7 +139,7 @@ impl Analysis {
                     }
                 }
             }
-            found_rules.sort_unstable();
+            found_rules.sort_unstable_by_key(|rule| (rule.is_none(), *rule));
             found_rules.dedup();
             let answer = match (surface.witnesses.contains_key(&verdict), open) {
                 (true, _) => "witness",
@@ -164,7 +164,13 @@ fn written(surface: &Surface) -> String {
             witnesses = witnesses.raw(name, witness);
         }
         if let Some(found) = surface.rules.get(&verdict) {
-            rules = rules.raw(name, &answer::list(found.iter().map(u32::to_string)));
+            rules =
+                rules.raw(
+                    name,
+                    &answer::list(found.iter().map(|rule| {
+                        rule.map_or_else(|| "null".to_owned(), |rule| rule.to_string())
+                    })),
+                );
         }
     }
     Object::new()

@@ -18,10 +18,40 @@ use super::theory::TextTest;
 /// A text that no policy compares with: equality and membership have one result for all such texts.
 const OTHER: &str = "\u{10fffd}\u{10fffc}\u{10fffd}";
 
-impl Space<'_> {
+/// A text made from the value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Made {
+    /// Its lower case.
+    pub(super) lower: bool,
+    /// The value with this behind it.
+    pub(super) suffix: String,
+}
+
+impl Made {
+    fn is_made(&self) -> bool {
+        self.lower || !self.suffix.is_empty()
+    }
+
+    /// The test of the value for a test of the text.
+    fn test(&self, test: TextTest) -> TextTest {
+        let test = match self.lower {
+            true => TextTest::Lower(Box::new(test)),
+            false => test,
+        };
+        match self.suffix.is_empty() {
+            true => test,
+            false => TextTest::Appended {
+                suffix: self.suffix.clone(),
+                test: Box::new(test),
+            },
+        }
+    }
+}
+
+impl<'a> Space<'a> {
     /// The result of a check of a text.
-    pub(super) fn of_text(&mut self, slot: usize, tested: Tested<'_>) -> Result<Dd, Stop> {
-        let other = self.other_text(slot, tested, false)?;
+    pub(super) fn of_text(&mut self, slot: usize, tested: Tested<'a, '_>) -> Result<Dd, Stop> {
+        let other = self.other_text(slot, tested, &Made::default())?;
         let Some(here) = self.slots.get(slot) else {
             return Ok(FALSE);
         };
@@ -59,30 +89,35 @@ impl Space<'_> {
         self.dd.switch(bits.var, bits.count, &runs)
     }
 
-    /// The result for texts other than the constants. `lower`: of the text in lower case.
-    fn other_text(&mut self, slot: usize, tested: Tested<'_>, lower: bool) -> Result<Dd, Stop> {
+    /// The result for texts other than the constants. `made`: of a text made from them.
+    pub(super) fn other_text(
+        &mut self,
+        slot: usize,
+        tested: Tested<'a, '_>,
+        made: &Made,
+    ) -> Result<Dd, Stop> {
         let check = tested.check;
         let constant = check.operand.constant();
         match (check.op.name, &check.operand) {
             ("matches", Operand::Const(Const::Str(pattern))) => {
                 let pattern = pattern.to_string();
-                self.atom_of(slot, TextTest::Matches { pattern }, lower)
+                self.atom_of(slot, TextTest::Matches { pattern }, made)
             }
             ("starts_with", _) => match texts(constant) {
-                Some(texts) => self.atom_of(slot, TextTest::StartsWith(texts), lower),
+                Some(texts) => self.atom_of(slot, TextTest::StartsWith(texts), made),
                 None => Ok(ERROR),
             },
             ("ends_with", _) => match texts(constant) {
-                Some(texts) => self.atom_of(slot, TextTest::EndsWith(texts), lower),
+                Some(texts) => self.atom_of(slot, TextTest::EndsWith(texts), made),
                 None => Ok(ERROR),
             },
             ("contains" | "contains_any" | "contains_all", Operand::Const(operand)) => {
-                self.contained(slot, (check.op.name, operand), lower)
+                self.contained(slot, (check.op.name, operand), made)
             }
             ("gt" | "ge" | "lt" | "le" | "between" | "not_between", Operand::Const(operand)) => {
                 match ordered(check.op.name, operand) {
                     Some((test, negated)) => {
-                        let found = self.atom_of(slot, test, lower)?;
+                        let found = self.atom_of(slot, test, made)?;
                         if negated {
                             self.dd.not(found)
                         } else {
@@ -96,27 +131,31 @@ impl Space<'_> {
                 let rest = sample::result_of(tested.test, &sample::text(OTHER));
                 let own = own_texts(check);
                 match own.first() {
-                    Some(one) if lower => {
+                    Some(one) if made.is_made() => {
                         let hit = sample::result_of(tested.test, &sample::text(one));
-                        let found = self.atom_of(slot, TextTest::OneOf(own), true)?;
+                        let found = self.atom_of(slot, TextTest::OneOf(own), made)?;
                         self.dd.choose(found, [hit, rest, rest])
                     }
                     _ => Ok(rest),
                 }
             }
-            ("length" | "byte_length", Operand::Tests(_)) => self.lengths(slot, tested, lower),
+            ("length" | "byte_length", Operand::Tests(_)) => self.lengths(slot, tested, made),
             ("lower", Operand::Tests(checks)) => {
-                self.group(slot, (Connect::All, checks), tested, true)
+                let lower = Made {
+                    lower: true,
+                    ..made.clone()
+                };
+                self.group(slot, (Connect::All, checks), tested, &lower)
             }
             ("all_of", Operand::Tests(checks)) => {
-                self.group(slot, (Connect::All, checks), tested, lower)
+                self.group(slot, (Connect::All, checks), tested, made)
             }
             ("not", Operand::Tests(checks)) => {
-                let all = self.group(slot, (Connect::All, checks), tested, lower)?;
+                let all = self.group(slot, (Connect::All, checks), tested, made)?;
                 self.dd.not(all)
             }
             ("any_of", Operand::Tests(checks)) => {
-                self.group(slot, (Connect::Any, checks), tested, lower)
+                self.group(slot, (Connect::Any, checks), tested, made)
             }
             ("occurs_in", _) => {
                 let reason = Reason::new("occurs_in", "a clause searches for the value in a text");
@@ -140,8 +179,8 @@ impl Space<'_> {
         &mut self,
         slot: usize,
         (by, checks): (Connect, &[Check]),
-        tested: Tested<'_>,
-        lower: bool,
+        tested: Tested<'a, '_>,
+        made: &Made,
     ) -> Result<Dd, Stop> {
         let mut result = match by {
             Connect::All => TRUE,
@@ -159,18 +198,15 @@ impl Space<'_> {
                 name: &name,
                 ..tested
             };
-            let found = self.other_text(slot, inner, lower)?;
+            let found = self.other_text(slot, inner, made)?;
             result = self.dd.connect(by, result, found)?;
         }
         Ok(result)
     }
 
     /// The atom of a test.
-    fn atom_of(&mut self, slot: usize, test: TextTest, lower: bool) -> Result<Dd, Stop> {
-        let test = match lower {
-            true => TextTest::Lower(Box::new(test)),
-            false => test,
-        };
+    fn atom_of(&mut self, slot: usize, test: TextTest, made: &Made) -> Result<Dd, Stop> {
+        let test = made.test(test);
         let var = self.text_atom(slot, test)?;
         self.dd.node(var, FALSE, TRUE)
     }
@@ -179,7 +215,7 @@ impl Space<'_> {
         &mut self,
         slot: usize,
         (name, operand): (&str, &Const),
-        lower: bool,
+        made: &Made,
     ) -> Result<Dd, Stop> {
         let items = match operand {
             Const::List(items) => items.as_slice(),
@@ -190,7 +226,7 @@ impl Space<'_> {
             for item in items {
                 let found = match item {
                     Const::Str(text) => {
-                        self.atom_of(slot, TextTest::Contains(vec![text.to_string()]), lower)?
+                        self.atom_of(slot, TextTest::Contains(vec![text.to_string()]), made)?
                     }
                     _ => ERROR,
                 };
@@ -207,12 +243,12 @@ impl Space<'_> {
         if texts.is_empty() {
             return Ok(rest);
         }
-        let found = self.atom_of(slot, TextTest::Contains(texts), lower)?;
+        let found = self.atom_of(slot, TextTest::Contains(texts), made)?;
         self.dd.connect(Connect::Any, found, rest)
     }
 
     /// `length` and `byte_length`: the lengths with each result as bounds.
-    fn lengths(&mut self, slot: usize, tested: Tested<'_>, lower: bool) -> Result<Dd, Stop> {
+    fn lengths(&mut self, slot: usize, tested: Tested<'a, '_>, made: &Made) -> Result<Dd, Stop> {
         let Operand::Tests(checks) = &tested.check.operand else {
             return Ok(ERROR);
         };
@@ -257,7 +293,7 @@ impl Space<'_> {
                 1 => ranges.remove(0),
                 _ => TextTest::Any(ranges),
             };
-            let found = self.atom_of(slot, test, lower)?;
+            let found = self.atom_of(slot, test, made)?;
             result = self.dd.choose(found, [wanted, result, result])?;
         }
         Ok(result)

@@ -4,8 +4,7 @@ use super::Analysis;
 use super::budget::{Budget, Reason, Stop};
 use super::dd::Dd;
 use super::policy::{Ends, Policy, Section};
-use super::space::Space;
-use super::theory::Texts;
+use super::space::{Space, Theory};
 
 /// Some policies as one tool meets them.
 pub(super) struct View<'a> {
@@ -18,16 +17,16 @@ pub(super) struct View<'a> {
 /// The parts of an analysis that a view borrows.
 pub(super) struct Parts<'a> {
     pub(super) policies: &'a [Policy],
-    pub(super) texts: &'a mut Texts,
+    pub(super) theory: &'a Theory,
     pub(super) budget: &'a Budget,
     pub(super) tools: &'a [String],
 }
 
 impl Analysis {
-    pub(super) fn parts<'a>(&'a mut self, tools: &'a [String]) -> Parts<'a> {
+    pub(super) fn parts<'a>(&'a self, tools: &'a [String]) -> Parts<'a> {
         Parts {
             policies: &self.policies,
-            texts: &mut self.texts,
+            theory: &self.theory,
             budget: &self.budget,
             tools,
         }
@@ -36,23 +35,33 @@ impl Analysis {
 
 impl<'a> View<'a> {
     /// The policies with these numbers, for a tool; `None`: for any that is not named.
-    pub(super) fn new(parts: Parts<'a>, numbers: &[usize], tool: Option<&str>) -> Self {
-        let policies: Vec<&Policy> = numbers
+    /// `first`: the policies whose first rule is read, too, whatever tool it is about.
+    pub(super) fn new(
+        parts: Parts<'a>,
+        numbers: &[usize],
+        (tool, first): (Option<&str>, &[usize]),
+    ) -> Self {
+        let policies: Vec<&'a Policy> = numbers
             .iter()
             .filter_map(|number| parts.policies.get(*number))
             .collect();
         let rules: Vec<Vec<u32>> = policies.iter().map(|policy| policy.rules(tool)).collect();
         let mut space = Space::new(
             (tool.map(str::to_owned), parts.tools),
-            parts.texts,
+            parts.theory.clone(),
             parts.budget,
         );
-        let read: Vec<(&Policy, &[u32])> = policies
+        let read: Vec<(&'a Policy, &[u32])> = policies
             .iter()
             .copied()
             .zip(rules.iter().map(Vec::as_slice))
             .collect();
-        space.read(&read);
+        let first = first
+            .iter()
+            .filter_map(|number| parts.policies.get(*number));
+        let first = first.map(|policy| (policy, &[0_u32][..]));
+        let all: Vec<(&'a Policy, &[u32])> = read.into_iter().chain(first).collect();
+        space.read(&all);
         Self {
             space,
             policies,
@@ -84,11 +93,11 @@ impl<'a> View<'a> {
     }
 }
 
-impl Space<'_> {
+impl<'a> Space<'a> {
     /// The end of each request by a policy, of which only some rules matter.
     pub(super) fn policy(
         &mut self,
-        policy: &Policy,
+        policy: &'a Policy,
         rules: &[u32],
         ends: &mut Ends,
     ) -> Result<Dd, Stop> {
