@@ -6,7 +6,8 @@ use crate::lang::path::Field;
 use crate::program::{Body, Program};
 
 use super::budget::{Reason, Stop};
-use super::dd::{ABSENT, Connect, Dd, FALSE, TRUE};
+use super::connect::Connect;
+use super::dd::{ABSENT, Dd, FALSE, TRUE};
 use super::policy::{End, Ends, Policy, Rank, Section};
 use super::slot::{Kind, Place};
 use super::space::Space;

@@ -7,7 +7,8 @@ use crate::json::Json;
 use crate::program::Program;
 
 use super::budget::{Budget, Reason, Stop};
-use super::dd::{Connect, Dd, FALSE, TRUE};
+use super::connect::Connect;
+use super::dd::{Dd, FALSE, TRUE};
 use super::leaf::Tested;
 use super::list_leaf::is_composite;
 use super::model::Element;

@@ -11,12 +11,11 @@ use crate::value::constant::Const;
 use crate::value::{Step, Value as _};
 
 use super::budget::{Reason, Stop};
-use super::dd::{ABSENT, Connect, Dd, ERROR, FALSE, TRUE};
-use super::elements::Elements;
+use super::connect::Connect;
+use super::dd::{ABSENT, Dd, ERROR, FALSE, TRUE};
 use super::line::as_i64;
-use super::list_leaf::predicates;
 use super::sample;
-use super::slot::{Kind, Place, kinds};
+use super::slot::Kind;
 use super::space::{Space, clause_of};
 use super::transform::missing;
 
@@ -31,72 +30,6 @@ pub(super) struct Tested<'a, 't> {
 }
 
 impl<'a> Space<'a> {
-    /// Notes the paths of a clause; then its constants, when all slots are numbered.
-    pub(super) fn note_place(&mut self, program: &'a Program, clause: u32) {
-        if let Some((place, check)) = clause_of(program, clause) {
-            self.note_check_place(&place, &check, program);
-        }
-    }
-
-    pub(super) fn note_check_place(&mut self, place: &Place, check: &Check, program: &'a Program) {
-        self.place(place.clone());
-        match (check.op.name, &check.operand) {
-            ("any_of" | "all_of" | "not", Operand::Tests(checks)) => {
-                for check in checks {
-                    self.note_check_place(place, check, program);
-                }
-            }
-            ("part", Operand::Part(keys, checks)) => {
-                for check in checks {
-                    self.note_check_place(&place.below(keys), check, program);
-                }
-            }
-            _ => {}
-        }
-        let kinds = kinds(place);
-        if kinds.contains(&Kind::Map) {
-            for key in keys_of(check) {
-                self.place(place.below(&[key.into()]));
-            }
-        }
-        if kinds.contains(&Kind::List) {
-            let (theory, budget) = (&self.theory, &self.budget);
-            for predicate in predicates(check, program) {
-                let of = self.elements.entry(place.clone());
-                of.or_insert_with(|| Elements::new(theory, budget))
-                    .add(predicate);
-            }
-        }
-    }
-
-    pub(super) fn note_constants(&mut self, program: &Program, clause: u32) {
-        if let Some((place, check)) = clause_of(program, clause) {
-            self.note_check_constants(&place, &check);
-        }
-    }
-
-    pub(super) fn note_check_constants(&mut self, place: &Place, check: &Check) {
-        match (check.op.name, &check.operand) {
-            ("any_of" | "all_of" | "not", Operand::Tests(checks)) => {
-                for check in checks {
-                    self.note_check_constants(place, check);
-                }
-            }
-            ("part", Operand::Part(keys, checks)) => {
-                for check in checks {
-                    self.note_check_constants(&place.below(keys), check);
-                }
-            }
-            _ => {
-                if let Some(&slot) = self.places.get(place)
-                    && let Some(slot) = self.slots.get_mut(slot)
-                {
-                    slot.note(check);
-                }
-            }
-        }
-    }
-
     /// The truth value of a clause.
     pub(super) fn leaf(&mut self, program: &'a Program, clause: u32) -> Result<Dd, Stop> {
         let name = program.clause_bytes(clause);
@@ -201,7 +134,11 @@ impl<'a> Space<'a> {
     }
 
     /// The result of a check that reads more than the value.
-    fn beside(&mut self, tested: Tested<'a, '_>, code: &'static str) -> Result<Dd, Stop> {
+    pub(super) fn beside(
+        &mut self,
+        tested: Tested<'a, '_>,
+        code: &'static str,
+    ) -> Result<Dd, Stop> {
         let reason = Reason::new(
             code,
             match code {
@@ -282,41 +219,6 @@ impl<'a> Space<'a> {
         Ok(result)
     }
 
-    /// Checks of what a key of an element leads to.
-    fn part(
-        &mut self,
-        slot: usize,
-        tested: Tested<'a, '_>,
-        (keys, checks): (&[Box<str>], &[Check]),
-    ) -> Result<Dd, Stop> {
-        let Some(place) = self.slots.get(slot).map(|slot| slot.place.below(keys)) else {
-            return Ok(FALSE);
-        };
-        let Some(&child) = self.places.get(&place) else {
-            return Err(Stop::Internal(format!("no slot of {}", place.text())));
-        };
-        let mut result = TRUE;
-        for (at, check) in checks.iter().enumerate() {
-            let Some(test) = tested.program.prepare_check(check) else {
-                return self.beside(tested, "ref");
-            };
-            let name = [tested.name, b"/", at.to_string().as_bytes()].concat();
-            let inner = Tested {
-                check,
-                test: &test,
-                name: &name,
-                program: tested.program,
-            };
-            let found = self.at(child, inner)?;
-            result = self.dd.connect(Connect::All, result, found)?;
-        }
-        let broken = self.by_kind(slot, |kind| match kind {
-            Kind::Broken => TRUE,
-            _ => FALSE,
-        })?;
-        self.dd.choose(broken, [ERROR, result, result])
-    }
-
     fn of_kind(
         &mut self,
         slot: usize,
@@ -393,30 +295,6 @@ impl<'a> Space<'a> {
         self.dd.switch(bits.var, bits.count, &runs)
     }
 
-    fn of_map(&mut self, slot: usize, tested: Tested<'a, '_>) -> Result<Dd, Stop> {
-        let name = tested.check.op.name;
-        let other = match name {
-            "eq" if is_whole(tested.check) => self.or_error(slot, tested, FALSE)?,
-            "length" => self.of_length(slot, tested)?,
-            "empty" => self.of_count(slot, tested.check, |count| {
-                let value = match count {
-                    0 => Vec::new(),
-                    _ => vec![("k".to_owned(), Json::Null)],
-                };
-                sample::result_of(tested.test, &sample::mapping(value))
-            })?,
-            "contains" | "contains_any" | "contains_all" => self.keys(slot, tested)?,
-            _ => sample::result_of(tested.test, &sample::mapping(Vec::new())),
-        };
-        let (maps, bits) = match self.slots.get(slot) {
-            Some(here) => (here.maps.clone(), here.map),
-            None => return Ok(FALSE),
-        };
-        let mut runs = vec![(0, other)];
-        runs.extend((1..).zip(maps.iter().map(|map| sample::result_of(tested.test, map))));
-        self.dd.switch(bits.var, bits.count, &runs)
-    }
-
     /// The result of tests of a length, which are tests of an integer.
     pub(super) fn of_length(&mut self, slot: usize, tested: Tested<'a, '_>) -> Result<Dd, Stop> {
         let Operand::Tests(checks) = &tested.check.operand else {
@@ -440,44 +318,6 @@ impl<'a> Space<'a> {
         let mut reason = Reason::new("list", "a clause compares a list or a mapping as a whole");
         reason.path = place;
         self.unknown((tested.name, 2), &reason, &[result, ERROR])
-    }
-
-    /// `contains` of a mapping: its keys.
-    fn keys(&mut self, slot: usize, tested: Tested<'a, '_>) -> Result<Dd, Stop> {
-        let (by, mut result) = match tested.check.op.name {
-            "contains_all" => (Connect::All, TRUE),
-            _ => (Connect::Any, FALSE),
-        };
-        let Operand::Const(operand) = &tested.check.operand else {
-            return Ok(ERROR);
-        };
-        let items = match operand {
-            Const::List(items) => items.as_slice(),
-            single => std::slice::from_ref(single),
-        };
-        for item in items {
-            let found = match item {
-                Const::Str(key) => self.key(slot, key)?,
-                _ => ERROR,
-            };
-            result = self.dd.connect(by, result, found)?;
-        }
-        Ok(result)
-    }
-
-    /// True where the mapping of a slot has a key.
-    fn key(&mut self, slot: usize, key: &str) -> Result<Dd, Stop> {
-        let Some(here) = self.slots.get(slot) else {
-            return Ok(FALSE);
-        };
-        let place = here.place.below(&[key.into()]);
-        let Some(&child) = self.places.get(&place) else {
-            return Err(Stop::Internal(format!("no slot of {}", place.text())));
-        };
-        self.by_kind(child, |kind| match kind {
-            Kind::Absent => FALSE,
-            _ => TRUE,
-        })
     }
 }
 
@@ -514,19 +354,6 @@ pub(super) fn is_whole(check: &Check) -> bool {
         check.operand.constant(),
         Some(Const::List(_) | Const::Map(_))
     )
-}
-
-/// The keys that `contains` looks for in a mapping.
-fn keys_of(check: &Check) -> Vec<String> {
-    let mut keys = Vec::new();
-    if matches!(check.op.name, "contains" | "contains_any" | "contains_all") {
-        sample::scalars(&check.operand, &mut |constant| {
-            if let Const::Str(key) = constant {
-                keys.push(key.to_string());
-            }
-        });
-    }
-    keys
 }
 
 pub(super) fn step_into(map: &Json<'static>, keys: &[Box<str>]) -> Step<JsonValue<'static>> {

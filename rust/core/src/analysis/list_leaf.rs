@@ -7,7 +7,8 @@ use crate::program::Program;
 use crate::value::constant::Const;
 
 use super::budget::{Reason, Stop};
-use super::dd::{ABSENT, Connect, Dd, ERROR, FALSE, TRUE};
+use super::connect::Connect;
+use super::dd::{ABSENT, Dd, ERROR, FALSE, TRUE};
 use super::elements::Predicate;
 use super::leaf::{Tested, is_whole};
 use super::sample;

@@ -96,7 +96,7 @@ impl Space<'_> {
         }
     }
 
-    /// The list, changed until it is none of the constants.
+    /// The list, changed until it equals no constant.
     fn other_list(
         &mut self,
         slot: usize,

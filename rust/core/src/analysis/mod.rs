@@ -8,6 +8,7 @@
 mod answer;
 mod budget;
 mod compare;
+mod connect;
 mod dd;
 mod decide;
 mod elements;
@@ -16,7 +17,10 @@ mod leaf;
 mod line;
 mod list_leaf;
 mod list_model;
+mod map_leaf;
+mod map_model;
 mod model;
+mod notes;
 mod policy;
 mod question;
 mod rules;

@@ -2,7 +2,8 @@
 
 use super::answer::{self, Object};
 use super::budget::{Reason, Stop};
-use super::dd::{Connect, Dd, ERROR, FALSE, TRUE};
+use super::connect::Connect;
+use super::dd::{Dd, ERROR, FALSE, TRUE};
 use super::find::add;
 use super::policy::{Ends, Policy};
 use super::search::{Found, Goal};

@@ -1,7 +1,8 @@
 //! The search for a request: a path of a diagram, values with it, and the decision of the real evaluator.
 
 use super::budget::{GUESSES, Reason, Stop};
-use super::dd::{Connect, Dd, FALSE, Literal, TRUE};
+use super::connect::Connect;
+use super::dd::{Dd, FALSE, Literal, TRUE};
 use super::model::Modelled;
 use super::space::Space;
 use super::witness;

@@ -8,7 +8,8 @@ use crate::num::number::Number;
 use crate::value::constant::Const;
 
 use super::budget::{Reason, Stop};
-use super::dd::{Connect, Dd, ERROR, FALSE, TRUE};
+use super::connect::Connect;
+use super::dd::{Dd, ERROR, FALSE, TRUE};
 use super::leaf::{Tested, count_passes, numbers};
 use super::line::{COUNTS, Line, as_i64};
 use super::sample;

@@ -1,0 +1,92 @@
+//! The paths and constants of clauses, noted before any function is made of them.
+
+use crate::clause::operand::{Check, Operand};
+use crate::program::Program;
+use crate::value::constant::Const;
+
+use super::elements::Elements;
+use super::list_leaf::predicates;
+use super::sample;
+use super::slot::{Kind, Place, kinds};
+use super::space::{Space, clause_of};
+
+impl<'a> Space<'a> {
+    /// Notes the paths of a clause; then its constants, when all slots are numbered.
+    pub(super) fn note_place(&mut self, program: &'a Program, clause: u32) {
+        if let Some((place, check)) = clause_of(program, clause) {
+            self.note_check_place(&place, &check, program);
+        }
+    }
+
+    pub(super) fn note_check_place(&mut self, place: &Place, check: &Check, program: &'a Program) {
+        self.place(place.clone());
+        match (check.op.name, &check.operand) {
+            ("any_of" | "all_of" | "not", Operand::Tests(checks)) => {
+                for check in checks {
+                    self.note_check_place(place, check, program);
+                }
+            }
+            ("part", Operand::Part(keys, checks)) => {
+                for check in checks {
+                    self.note_check_place(&place.below(keys), check, program);
+                }
+            }
+            _ => {}
+        }
+        let kinds = kinds(place);
+        if kinds.contains(&Kind::Map) {
+            for key in keys_of(check) {
+                self.place(place.below(&[key.into()]));
+            }
+        }
+        if kinds.contains(&Kind::List) {
+            let (theory, budget) = (&self.theory, &self.budget);
+            for predicate in predicates(check, program) {
+                let of = self.elements.entry(place.clone());
+                of.or_insert_with(|| Elements::new(theory, budget))
+                    .add(predicate);
+            }
+        }
+    }
+
+    pub(super) fn note_constants(&mut self, program: &Program, clause: u32) {
+        if let Some((place, check)) = clause_of(program, clause) {
+            self.note_check_constants(&place, &check);
+        }
+    }
+
+    pub(super) fn note_check_constants(&mut self, place: &Place, check: &Check) {
+        match (check.op.name, &check.operand) {
+            ("any_of" | "all_of" | "not", Operand::Tests(checks)) => {
+                for check in checks {
+                    self.note_check_constants(place, check);
+                }
+            }
+            ("part", Operand::Part(keys, checks)) => {
+                for check in checks {
+                    self.note_check_constants(&place.below(keys), check);
+                }
+            }
+            _ => {
+                if let Some(&slot) = self.places.get(place)
+                    && let Some(slot) = self.slots.get_mut(slot)
+                {
+                    slot.note(check);
+                }
+            }
+        }
+    }
+}
+
+/// The keys that `contains` looks for in a mapping.
+fn keys_of(check: &Check) -> Vec<String> {
+    let mut keys = Vec::new();
+    if matches!(check.op.name, "contains" | "contains_any" | "contains_all") {
+        sample::scalars(&check.operand, &mut |constant| {
+            if let Const::Str(key) = constant {
+                keys.push(key.to_string());
+            }
+        });
+    }
+    keys
+}
