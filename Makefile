@@ -76,7 +76,7 @@ test: build test-rust  ## run all tests: those of the Rust core, then those in P
 .PHONY: test-rust
 test-rust: setup  ## run the tests of the Rust core
 	$(call say,cargo test)
-	cargo test --locked --package bobcat-core --package bobcat-hook --package bobcat-session
+	cargo test --locked --package bobcat-core --package bobcat-hook --package bobcat-session --features bobcat-core/analysis
 
 .PHONY: smoke-pythons
 smoke-pythons: build  ## try the build on every other CPython from 3.11 on that this machine has

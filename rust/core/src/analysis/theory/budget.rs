@@ -38,6 +38,16 @@ pub struct GaveUp {
     pub message: String,
 }
 
+impl GaveUp {
+    /// The budget of states was hit.
+    pub(super) fn states(most: usize) -> Self {
+        Self {
+            code: GaveUpCode::States,
+            message: format!("more than {most} states"),
+        }
+    }
+}
+
 /// The kinds of reasons for which there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GaveUpCode {

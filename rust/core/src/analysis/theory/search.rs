@@ -147,11 +147,7 @@ impl Search<'_, '_, '_> {
     fn check(&self, rounds: usize) -> Result<(), GaveUp> {
         let states = self.product.nodes.len() + self.places.len();
         if states > self.budget.states {
-            let message = format!("more than {} states", self.budget.states);
-            return Err(GaveUp {
-                code: GaveUpCode::States,
-                message,
-            });
+            return Err(GaveUp::states(self.budget.states));
         }
         if rounds.is_multiple_of(ROUND)
             && self

@@ -16,8 +16,8 @@ const EASY: usize = 2_000;
 /// Contradicting results of which each two are searched for.
 const PAIRED: usize = 16;
 
-/// Results of searches that are kept.
-const KEPT: usize = 100_000;
+/// Results of searches that are kept, and the bytes of their texts.
+const KEPT: (usize, usize) = (100_000, 64 << 20);
 
 /// A test that was added to [`Texts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +28,9 @@ type Wanted = (TextId, bool);
 
 /// Wanted results, in order, and the list of excluded texts.
 type Question = (Vec<Wanted>, Option<usize>);
+
+/// A text, or results that contradict each other.
+type Answer = Result<String, Vec<Wanted>>;
 
 /// Results that contradict each other, in order; with a list of excluded texts, if it is needed.
 type Refuted = (Vec<Wanted>, Option<usize>);
@@ -44,6 +47,10 @@ pub struct Texts {
     /// The last list as it was given, and its number.
     last: Option<(Vec<String>, usize)>,
     found: BTreeMap<Question, Option<String>>,
+    /// The bytes of the texts in it.
+    bytes: usize,
+    /// Searches that came to so many states without an answer.
+    failed: BTreeMap<Question, usize>,
     /// By the first of the results.
     refuted: BTreeMap<Wanted, Vec<Refuted>>,
     /// By the number of the test: of it, and of its negation.
@@ -62,6 +69,8 @@ impl Texts {
             excluded: Vec::new(),
             last: None,
             found: BTreeMap::new(),
+            bytes: 0,
+            failed: BTreeMap::new(),
             refuted: BTreeMap::new(),
             leads: Vec::new(),
         }
@@ -111,40 +120,43 @@ impl Texts {
     /// A shortest readable text with exactly these results that is not one of `excluded`, or as few of the wanted results
     /// as were found that contradict, by their indexes. The excluded texts count with every conflict.
     pub fn solve(&mut self, wanted: &[(TextId, bool)], excluded: &[&str]) -> Solved<String, usize> {
-        let mut places: BTreeMap<Wanted, usize> = BTreeMap::new();
-        for (at, result) in wanted.iter().enumerate() {
-            places.entry(*result).or_insert(at);
-        }
-        let list = match self.list(excluded) {
-            Ok(list) => list,
-            Err(failure) => return Solved::GaveUp(failure),
-        };
-        let at = |results: Vec<Wanted>| {
-            let places = results
-                .iter()
-                .filter_map(|result| places.get(result).copied());
-            let mut places: Vec<usize> = places.collect();
-            places.sort_unstable();
-            Solved::Conflict(places)
-        };
-        if let Some(known) = self.known_conflict(&places, list) {
-            return at(known);
-        }
-        let mut opposed = places
-            .keys()
-            .filter(|(id, _)| places.contains_key(&(*id, false)));
-        if let Some((id, _)) = opposed.find(|(_, result)| *result) {
-            let both = vec![(*id, false), (*id, true)];
-            return match self.shrink(both, list) {
-                Ok(conflict) => at(conflict),
-                Err(failure) => Solved::GaveUp(failure),
-            };
-        }
-        match self.refine(places.keys().copied().collect(), list) {
+        let mut places: Vec<(Wanted, usize)> = (0..)
+            .zip(wanted)
+            .map(|(at, result)| (*result, at))
+            .collect();
+        places.sort_unstable();
+        places.dedup_by_key(|(result, _)| *result);
+        let results: Vec<Wanted> = places.iter().map(|(result, _)| *result).collect();
+        match self.answer(results, excluded) {
             Ok(Ok(text)) => Solved::Value(text),
-            Ok(Err(conflict)) => at(conflict),
+            Ok(Err(conflict)) => {
+                let place = |result: &Wanted| {
+                    let at = places.binary_search_by_key(result, |(known, _)| *known);
+                    at.ok()
+                        .and_then(|at| places.get(at))
+                        .map(|(_, place)| *place)
+                };
+                let mut places: Vec<usize> = conflict.iter().filter_map(place).collect();
+                places.sort_unstable();
+                Solved::Conflict(places)
+            }
             Err(failure) => Solved::GaveUp(failure),
         }
+    }
+
+    /// A text with wanted results, which are in order, or those of them that contradict.
+    fn answer(&mut self, wanted: Vec<Wanted>, excluded: &[&str]) -> Result<Answer, GaveUp> {
+        let list = self.list(excluded)?;
+        let opposed = wanted
+            .windows(2)
+            .find(|pair| matches!(pair, [(one, _), (other, _)] if one == other));
+        if let Some(pair) = opposed {
+            return Ok(Err(self.shrink(pair.to_vec(), list)?));
+        }
+        if let Some(known) = self.known_conflict(&wanted, list) {
+            return Ok(Err(known));
+        }
+        self.refine(wanted, list)
     }
 
     /// The number of a list of excluded texts.
@@ -172,27 +184,18 @@ impl Texts {
         Ok(Some(at))
     }
 
-    fn known_conflict(
-        &self,
-        wanted: &BTreeMap<Wanted, usize>,
-        list: Option<usize>,
-    ) -> Option<Vec<Wanted>> {
-        let conflicts = wanted
-            .keys()
-            .filter_map(|first| self.refuted.get(first))
-            .flatten();
-        let mut conflicts = conflicts.filter(|(_, needed)| needed.is_none() || *needed == list);
-        let known =
-            conflicts.find(|(results, _)| results.iter().all(|result| wanted.contains_key(result)));
+    fn known_conflict(&self, wanted: &[Wanted], list: Option<usize>) -> Option<Vec<Wanted>> {
+        let has = |result: &Wanted| wanted.binary_search(result).is_ok();
+        let applies = |(results, needed): &&Refuted| {
+            (needed.is_none() || *needed == list) && results.iter().all(has)
+        };
+        let firsts = wanted.iter().filter_map(|first| self.refuted.get(first));
+        let known = firsts.flatten().find(applies);
         known.map(|(results, _)| results.clone())
     }
 
     /// Finds a text with few of the results, and adds those that it does not have, until it has all.
-    fn refine(
-        &mut self,
-        wanted: Vec<Wanted>,
-        list: Option<usize>,
-    ) -> Result<Result<String, Vec<Wanted>>, GaveUp> {
+    fn refine(&mut self, wanted: Vec<Wanted>, list: Option<usize>) -> Result<Answer, GaveUp> {
         let (mut active, mut idle): (Vec<Wanted>, Vec<Wanted>) = (Vec::new(), Vec::new());
         for result in wanted {
             if self.leads(result) {
@@ -287,6 +290,11 @@ impl Texts {
         if let Some(known) = self.found.get(&question) {
             return Ok(known.clone());
         }
+        if let Some(states) = self.failed.get(&question)
+            && self.budget.states <= *states
+        {
+            return Err(GaveUp::states(self.budget.states));
+        }
         let formulas = wanted.iter().filter_map(|(id, result)| {
             let formula = self.formulas.get(id.0 as usize);
             formula.map(|formula| (formula, *result))
@@ -294,9 +302,18 @@ impl Texts {
         let list = excluding.and_then(|list| self.excluded.get(list));
         let mut goals: Vec<Goal<'_>> = formulas.collect();
         goals.extend(list.map(|(_, formula)| (formula, false)));
-        let found = search(&mut self.leaves, &goals, &self.budget)?;
-        if self.found.len() >= KEPT {
+        let found = search(&mut self.leaves, &goals, &self.budget);
+        if let Err(failure) = &found
+            && failure.code == GaveUpCode::States
+        {
+            self.failed.insert(question, self.budget.states);
+            return found;
+        }
+        let found = found?;
+        self.bytes += found.as_ref().map_or(0, String::len);
+        if self.found.len() >= KEPT.0 || self.bytes > KEPT.1 {
             self.found.clear();
+            self.bytes = 0;
         }
         self.found.insert(question, found.clone());
         Ok(found)
