@@ -53,7 +53,7 @@ from bobcat.bundle.model import (
 from bobcat.bundle.model import (
     PolicyBundle as PolicyBundle,
 )
-from bobcat.bundle.model import (
+from bobcat.bundle.views import (
     PolicyDefaults as PolicyDefaults,
 )
 from bobcat.compiler import (

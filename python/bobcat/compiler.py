@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from bobcat.bundle.model import LynxId, Policy
+from bobcat.bundle.model import Policy
+from bobcat.bundle.parts import LynxId
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Severity
 from bobcat.diagnostics.render import render_text

@@ -5,6 +5,6 @@ from bobcat.bundle.load import is_bundle as is_bundle
 from bobcat.bundle.load import load_bundle as load_bundle
 from bobcat.bundle.model import Policy as Policy
 from bobcat.bundle.model import PolicyBundle as PolicyBundle
-from bobcat.bundle.model import PolicyDefaults as PolicyDefaults
 from bobcat.bundle.model import PolicyLayer as PolicyLayer
-from bobcat.bundle.model import RuleView as RuleView
+from bobcat.bundle.views import PolicyDefaults as PolicyDefaults
+from bobcat.bundle.views import RuleView as RuleView

@@ -13,7 +13,8 @@ import msgspec
 
 from bobcat.bundle import file
 from bobcat.bundle.manifest import Manifest, checked_epoch, decode_manifest
-from bobcat.bundle.model import BundleParts, Policy
+from bobcat.bundle.model import Policy
+from bobcat.bundle.parts import BundleParts
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
 from bobcat.ir.schema import IR_VERSION, HostRule, IrPolicy, Profile

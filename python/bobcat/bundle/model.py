@@ -9,26 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
 from bobcat import _core
 from bobcat.bundle import file
-from bobcat.bundle.manifest import (
-    Manifest,
-    checked_epoch,
-    decode_source_map,
-    decode_sources,
-    encode_section,
-    portable,
-)
+from bobcat.bundle.manifest import Manifest, decode_source_map, decode_sources, portable
+from bobcat.bundle.parts import BundleParts, LynxId, decode_ir, monitored_in_force, packed
 from bobcat.bundle.source_map import SourceMap
+from bobcat.bundle.views import PolicyDefaults, RuleView, defaults_of, views_of
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
-from bobcat.ir.schema import Combine, HostRule, IrPolicy, IrRule
+from bobcat.ir.schema import Combine, HostRule, IrPolicy
 from bobcat.lazy import resolve
-from bobcat.model.decision import Verdict
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -36,64 +30,11 @@ if TYPE_CHECKING:
     from bobcat._core import RunState
     from bobcat.bundle.explanation import Explanation
     from bobcat.bundle.host_code import HostFunction
-    from bobcat.diagnostics.model import Diagnostic, Span
+    from bobcat.diagnostics.model import Diagnostic
     from bobcat.model.decision import ActionRequest, ExecutionContext
 
 
 _Cached = TypeVar("_Cached")
-
-
-class PolicyDefaults(msgspec.Struct, frozen=True):
-    """Verdicts when no rule decides, and when a rule has an error."""
-
-    on_missing_shadow: Verdict = Verdict.APPROVE_REQUIRED
-    on_no_match: Verdict = Verdict.DENY
-    on_rule_error: Literal["deny", "continue"] = "deny"
-
-
-class RuleView(msgspec.Struct, frozen=True):
-    """One declarative rule, for users and tools. `order` is its position in its file, `digest` 64 hexadecimal
-    digits. A `monitored` rule takes no part in decisions.
-    """
-
-    id: str
-    priority: int
-    description: str
-    verdict: Verdict
-    order: int
-    source_location: str
-    span: Span | None
-    digest: str
-    monitored: bool = False
-
-
-class LynxId(Protocol):
-    """Computes the id that lynx-agent gives a policy. Raises `ValueError` for a policy without one."""
-
-    def __call__(self, *, obligations: bool = False) -> str:
-        """Return the id of lynx-agent 2.5; with `obligations`, of 2.11."""
-
-
-class BundleParts(msgspec.Struct, frozen=True):
-    """The parts of a bundle besides the program.
-
-    `source_map` and `sources` are decoded on demand: a worker that only evaluates does not need them. `signed` and
-    `signatures` are the signed message and the signatures of the bundle file, `layer_signatures` those of its layers.
-    """
-
-    ir: bytes
-    host_rules: tuple[HostFunction, ...]
-    manifest: Manifest
-    source_map: SourceMap | bytes | None
-    sources: Mapping[str, str] | bytes = msgspec.field(default_factory=dict)
-    diagnostics: tuple[Diagnostic, ...] = ()
-    lynx_id: LynxId | None = None
-    signed: bytes = b""
-    signatures: bytes = b""
-    layer_signatures: bytes = b""
-    cache: dict[str, Any] = msgspec.field(
-        default_factory=dict
-    )  # Any: each property keeps its own type under its own name
 
 
 class Policy(_core.Program):
@@ -243,18 +184,12 @@ class Policy(_core.Program):
     @property
     def defaults(self) -> PolicyDefaults:
         """Return the verdicts when no rule decides."""
-        defaults = self._parts.manifest.defaults
-        return PolicyDefaults(
-            Verdict(defaults.on_missing_shadow), Verdict(defaults.on_no_match), defaults.on_rule_error
-        )
+        return defaults_of(self._parts.manifest.defaults)
 
     @property
     def rules(self) -> tuple[RuleView, ...]:
         """Return the declarative rules in evaluation order."""
-        rules = enumerate(self.ir.rules)
-        return self._cached(
-            "rules", lambda: tuple(self._view(index, rule) for index, rule in rules if isinstance(rule, IrRule))
-        )
+        return self._cached("rules", lambda: views_of(self.ir.rules, self.source_map, self.rule_digests))
 
     @property
     def python_rules(self) -> tuple[tuple[str, int, HostFunction], ...]:
@@ -305,7 +240,7 @@ class Policy(_core.Program):
     @property
     def ir(self) -> IrPolicy:
         """Return the policy's IR, decoded on first use."""
-        return self._cached("ir", self._decode_ir)
+        return self._cached("ir", lambda: decode_ir(self._parts.ir))
 
     @property
     def monitored(self) -> Policy | None:
@@ -315,29 +250,11 @@ class Policy(_core.Program):
     def _with_monitored(self) -> Policy | None:
         if b'"mode":"monitor"' not in self._parts.ir:  # PERF: most policies; the IR stays encoded
             return None
-        rules = tuple(
-            msgspec.structs.replace(rule, mode=msgspec.UNSET) if isinstance(rule, IrRule) else rule
-            for rule in self.ir.rules
-        )
-        if rules == self.ir.rules:
+        enforced = monitored_in_force(self.ir)
+        if enforced is None:
             return None
-        parts = self._parts
-        return Policy.from_policy(
-            msgspec.structs.replace(self.ir, rules=rules),
-            host_rules=parts.host_rules,
-            source_map=self.source_map,
-            sources=self.sources,
-        )
-
-    def _decode_ir(self) -> IrPolicy:
-        try:
-            policy = msgspec.json.decode(self._parts.ir, type=IrPolicy)
-            same = canonical.encode(policy) == self._parts.ir
-        except (ValueError, RecursionError) as error:
-            raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
-        if not same:
-            raise BundleError("bad_ir", "section `ir` is not in canonical form")
-        return policy
+        hosts, places, sources = self._parts.host_rules, self.source_map, self.sources
+        return Policy.from_policy(enforced, host_rules=hosts, source_map=places, sources=sources)
 
     def _cached(self, name: str, compute: Callable[[], _Cached]) -> _Cached:
         cache = self._parts.cache
@@ -414,51 +331,21 @@ class Policy(_core.Program):
     def _pack(
         self, name_of: Callable[[str], str], *, sources: bool, private_key: bytes | str | None, epoch: int | None
     ) -> bytes:
-        parts = self._parts
-        files = tuple(name_of(name) for name in parts.manifest.source_files)
-        manifest = msgspec.structs.replace(parts.manifest, source_files=files, lynx_id=self._known_lynx_id())
-        if epoch is not None:
-            manifest = msgspec.structs.replace(manifest, epoch=checked_epoch(epoch, "epoch"))
-        content = {file.MANIFEST: encode_section(manifest), file.IR: parts.ir}
-        if self.source_map is not None:
-            source_map = msgspec.structs.replace(self.source_map, files=tuple(map(name_of, self.source_map.files)))
-            content[file.SOURCE_MAP] = encode_section(source_map.rows())
-        if sources:
-            content[file.SOURCES] = encode_section({name_of(name): text for name, text in self.sources.items()})
-        if parts.layer_signatures:
-            content[file.LAYER_SIGNATURES] = parts.layer_signatures
-        if private_key is not None:
-            from bobcat.bundle.sign import sign
-
-            signature = sign(file.signed_message(content), private_key)
-            content[file.SIGNATURES] = msgspec.json.encode([signature], order="sorted")
-        return file.pack(content)
+        return packed(
+            self._parts,
+            name_of,
+            lynx_id=self._known_lynx_id(),
+            source_map=self.source_map,
+            texts=self.sources if sources else None,
+            private_key=private_key,
+            epoch=epoch,
+        )
 
     def _known_lynx_id(self) -> str | None:
         try:
             return self.lynx_id
         except ValueError:
             return None
-
-    def _view(self, index: int, rule: IrRule) -> RuleView:
-        source_map = self.source_map
-        source = source_map.rules[index] if source_map is not None else None
-        name = "<unknown>"
-        if source_map is not None and source is not None and source.file >= 0:
-            name = source_map.files[source.file]
-        order = source.order if source is not None else index
-        place = source.place if source is not None else f"rules[{index}]"
-        return RuleView(
-            id=rule.id if isinstance(rule.id, str) else str(rule.id),
-            priority=rule.priority,
-            description=source.description if source is not None else "",
-            verdict=Verdict(rule.verdict),
-            order=order,
-            source_location=f"{name}:{place.replace('rules', 'rule', 1)}",
-            span=source_map.rule_span(index) if source_map is not None else None,
-            digest=self.rule_digests[index],
-            monitored=not isinstance(rule.mode, msgspec.UnsetType),
-        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):

@@ -15,7 +15,7 @@ import msgspec
 
 from bobcat import compiler
 from bobcat.bundle import model
-from bobcat.bundle.model import RuleView
+from bobcat.bundle.views import RuleView
 from bobcat.diagnostics.model import Severity
 from bobcat.errors import PolicyCompileError
 from bobcat.ir.construct import all_

@@ -17,7 +17,7 @@ import msgspec
 from bobcat._core import Program, RunState, sha256
 from bobcat.bundle import model
 from bobcat.bundle.host_code import HostFunction
-from bobcat.bundle.model import BundleParts
+from bobcat.bundle.parts import BundleParts
 from bobcat.errors import PolicyCompileError
 from bobcat.ir.construct import all_, policy
 from bobcat.ir.schema import Defaults, IrRule
