@@ -21,7 +21,7 @@ CRASH = {"a_crash_loses_nothing_acknowledged"}
 
 def skipped_by(make: Any, **options: Any) -> set[str]:
     report = asyncio.run(run_store_contract(make, **options))
-    assert len(report.kept) + len(report.skipped) == 50
+    assert len(report.kept) + len(report.skipped) == 66
     return {clause for clause, _ in report.skipped}
 
 

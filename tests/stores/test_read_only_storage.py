@@ -156,7 +156,7 @@ def test_an_older_schema_that_cannot_be_written_says_what_to_do(place: Path) -> 
             async with aclosing(SQLiteStore(path)) as store:
                 await store.runs()
 
-        with pytest.raises(StoreError, match="has schema 1, and this release reads schema 3: open it once where"):
+        with pytest.raises(StoreError, match="has schema 1, and this release reads schema 4: open it once where"):
             asyncio.run(main())
 
     as_nobody(ask)

@@ -86,7 +86,7 @@ def test_a_sqlite_file_goes_through_a_migration_once(tmp_path: Path, monkeypatch
     path, known = tmp_path / "runs.db", len(sqlite.MIGRATIONS)
     migrations = sqlite.MIGRATIONS
     shutil.copy(RELEASED / "sqlite-v1.db", path)
-    more = ("ALTER TABLE bobcat_runs ADD COLUMN tenant TEXT NOT NULL DEFAULT 'none'",)
+    more = ("ALTER TABLE bobcat_runs ADD COLUMN colour TEXT NOT NULL DEFAULT 'none'",)
     broken = (*more, "ALTER TABLE nonsense ADD COLUMN x TEXT")
     monkeypatch.setattr(sqlite, "MIGRATIONS", (*migrations, broken))
     with pytest.raises(StoreError, match="no such table: nonsense"):
@@ -96,7 +96,7 @@ def test_a_sqlite_file_goes_through_a_migration_once(tmp_path: Path, monkeypatch
     open_together(lambda: SQLiteStore(path))
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT version FROM bobcat_schema").fetchall() == [(known + 1,)]
-    assert connection.execute("SELECT DISTINCT tenant FROM bobcat_runs").fetchall() == [("none",)]
+    assert connection.execute("SELECT DISTINCT colour FROM bobcat_runs").fetchall() == [("none",)]
     connection.close()
     monkeypatch.undo()
     with pytest.raises(
@@ -113,7 +113,7 @@ def test_a_postgres_schema_goes_through_a_migration_once(
 
     migrations = postgres.MIGRATIONS
     restore(postgres_url, schema, (RELEASED / "postgres-v1.sql").read_text())
-    more = ("ALTER TABLE bobcat.runs ADD COLUMN tenant text NOT NULL DEFAULT 'none'",)
+    more = ("ALTER TABLE bobcat.runs ADD COLUMN colour text NOT NULL DEFAULT 'none'",)
     broken = (*more, "ALTER TABLE bobcat.nonsense ADD COLUMN x text")
     monkeypatch.setattr(postgres, "MIGRATIONS", (*migrations, broken))
     with pytest.raises(StoreError, match="nonsense"):
@@ -125,5 +125,5 @@ def test_a_postgres_schema_goes_through_a_migration_once(
 
     with psycopg.connect(postgres_url) as connection:
         version = connection.execute(f'SELECT version FROM "{schema}".schema_version'.encode()).fetchall()
-        tenants = connection.execute(f'SELECT DISTINCT tenant FROM "{schema}".runs'.encode()).fetchall()
+        tenants = connection.execute(f'SELECT DISTINCT colour FROM "{schema}".runs'.encode()).fetchall()
     assert (version, tenants) == ([(len(postgres.MIGRATIONS),)], [("none",)])

@@ -46,7 +46,7 @@ def test_a_rolling_deploy_fails_no_run_of_either_release(house: House, caplog: p
             assert (await house.jobs.get(f"b{number}")).attempts == 0
             run = await house.store.run(f"b{number}")
             assert run is not None
-            assert (run.fence, run.detail["job"]["name"], "error" in run.detail) == (0, "b", False)
+            assert (run.fence, run.queue and run.queue.kind, "error" in run.detail) == (0, "b", False)
         await house.work(new)
         assert {await house.status(f"b{number}") for number in range(6)} == {"succeeded"}
 
@@ -145,8 +145,9 @@ def test_what_an_earlier_release_queued_for_all_finds_its_worker(house: House, p
                 await there.until_status("mine", "succeeded")
                 await asyncio.sleep(1.0)
             assert await there.status("theirs") == "queued"
-            waiting = [job.queue for job in await client._app.job_manager.list_jobs_async(lock="theirs")]
-            assert waiting == [queue_of("later")]
+            there.app.workers.run("later")(lambda job: there.app.made(there.app.ToolCall("note", {"text": "later"})))
+            async with worker(there, there.url):
+                await there.until_status("theirs", "succeeded")
             await client.aclose()
 
     asyncio.run(main())

@@ -19,7 +19,8 @@ import psycopg
 import pytest
 
 from bobcat import Approvals
-from bobcat.workers import Job, Jobs, ProcrastinateDispatcher, Runner
+from bobcat.workers import Jobs, ProcrastinateDispatcher, Runner
+from bobcat.workers.procrastinate import TASK
 from services import Server
 from workers.conftest import House, Processes
 
@@ -105,30 +106,21 @@ def test_a_run_that_waits_for_its_time_is_made_at_once_when_it_is_resumed(house:
     asyncio.run(main())
 
 
-def test_looking_at_the_store_queues_nothing_that_waits_in_the_queue_already(
-    house: House, postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_engine_has_one_job_however_many_runs_of_a_kind_wait(house: House, postgres_url: str) -> None:
     async def main() -> None:
-        dispatcher = ProcrastinateDispatcher(postgres_url)
-        runner = Runner(house.app.workers, house.store, dispatcher=dispatcher)
-        asked: list[str] = []
-        enqueue = dispatcher.enqueue
-
-        async def counted(job: Job) -> None:
-            asked.append(job.run_id)
-            await enqueue(job)
-
-        monkeypatch.setattr(dispatcher, "enqueue", counted)
-        runs = [(await house.jobs.enqueue("note", {"text": f"{number}"})).run_id for number in range(5)]
-        await dispatcher.open()
-        await dispatcher.sweep(runner)
-        assert sorted(asked) == sorted(runs)
-        await dispatcher.sweep(runner)
-        assert len(asked) == 5
-        await dispatcher.aclose()
-        async with worker(house, postgres_url):
-            for run_id in runs:
-                await house.until_status(run_id, "succeeded")
+        async with database(house, postgres_url) as there:
+            client = ProcrastinateDispatcher(there.url)
+            jobs = Jobs(there.store, client)
+            later = await there.store.now() + timedelta(hours=1)
+            runs = [(await jobs.enqueue("note", {"text": f"{number}"})).run_id for number in range(20)]
+            for number in range(20):
+                await jobs.enqueue("note", {"text": f"later {number}"}, run_at=later)
+            assert len(list(await client._app.job_manager.list_jobs_async(task=TASK))) == 1
+            async with worker(there, there.url):
+                for run_id in runs:
+                    await there.until_status(run_id, "succeeded")
+            assert list(await client._app.job_manager.list_jobs_async(task=TASK)) == []
+            await client.aclose()
 
     asyncio.run(main())
 

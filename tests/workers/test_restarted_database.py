@@ -88,9 +88,14 @@ def test_an_error_of_the_engine_starts_its_worker_again(
             working = asyncio.create_task(dispatcher.work(runner, concurrency=2, stop=stop, grace_seconds=1))
             await there.jobs.enqueue("note", {"text": "x"}, run_id="r")
             await there.until_status("r", "succeeded")
+            await there.until(restarted, "the engine to run again")
             stop.set()
             await asyncio.wait_for(working, 60)
 
+    async def restarted() -> bool:
+        return "running" in engine
+
+    engine: list[str] = []
     from procrastinate import App
 
     right = App.run_worker_async
@@ -100,6 +105,7 @@ def test_an_error_of_the_engine_starts_its_worker_again(
         if failures:
             failures -= 1
             raise error
+        engine.append("running")
         await right(self, **options)
 
     with caplog.at_level(logging.WARNING, logger="bobcat.workers"):

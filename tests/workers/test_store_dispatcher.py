@@ -195,15 +195,15 @@ def test_a_suspended_run_frees_its_worker_and_goes_on_when_it_is_answered(house:
 def test_an_answer_that_comes_before_the_run_is_suspended_wakes_it_all_the_same(house: House) -> None:
     async def main() -> None:
         job = await house.jobs.enqueue("asks")
-        desk, set_status = Approvals(house.store), house.store.set_status
+        desk, conclude = Approvals(house.store), house.store.conclude
 
-        async def answered_first(run_id: str, status: Any, **options: Any) -> None:
+        async def answered_first(records: Any, status: Any, **options: Any) -> None:
             if status == "suspended":
                 (asked,) = await desk.list()
                 assert not (await desk.grant(asked.id, approver="alice")).requeued
-            await set_status(run_id, status, **options)
+            await conclude(records, status, **options)
 
-        house.store.set_status = answered_first  # type: ignore[method-assign]
+        house.store.conclude = answered_first
         runner = Runner(house.app.workers, house.store)
         assert (await runner.execute(job.run_id)).outcome == "queued"
         assert (await runner.execute(job.run_id)).outcome == "succeeded"

@@ -11,9 +11,10 @@ from datetime import datetime
 from typing import Any
 
 from bobcat.journal.records import StepRecord
-from bobcat.stores.codec import RecordRow, body_of, microseconds, name_of, row_of, text_of
+from bobcat.stores.codec import RecordRow, body_of, checked_entry, microseconds, name_of, row_of, text_of
 from bobcat.stores.errors import JournalGap, lease_lost, version_conflict
-from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary
+from bobcat.stores.protocol import Entry, Lease, QueueEntry, RunStatus, RunSummary
+from bobcat.stores.queue import Claim, ClaimRequest
 
 
 class BaseStore(ABC):
@@ -123,6 +124,43 @@ class BaseStore(ABC):
         """Mark a run as possibly older than the present epoch."""
         await self._mark_uncertain(self._name("run id", run_id))
 
+    async def queue(
+        self,
+        run_id: str,
+        entry: QueueEntry,
+        *,
+        detail: Mapping[str, Any] | None = None,
+        expected: Collection[RunStatus] = (),
+        owner: str | None = None,
+    ) -> None:
+        """Queue a run and announce it, or raise `StatusConflict`."""
+        self._name("run id", run_id)
+        await self._queue(run_id, checked_entry(entry), text_of("status", detail or {}), expected, owner)
+
+    async def claim(self, owner: str, request: ClaimRequest, *, seconds: float) -> Claim | None:
+        """Take the next run in the order of the queue."""
+        return await self._claim(self._name("owner", owner), request, seconds)
+
+    async def adopt(self, run_id: str, entry: QueueEntry) -> bool:
+        """Give a run of an earlier release its entry."""
+        return await self._adopt(self._name("run id", run_id), checked_entry(entry))
+
+    async def overdue(self, *, limit: int = 100) -> Sequence[RunSummary]:
+        """Suspended runs that are due for a look."""
+        return await self._overdue(limit)
+
+    async def look_at(self, run_id: str, moment: datetime | None) -> None:
+        """Set the time when a suspended run is due for a look."""
+        await self._look_at(self._name("run id", run_id), None if moment is None else microseconds(moment))
+
+    async def next_due(self) -> datetime | None:
+        """The first time from now on when a run is due."""
+        return await self._next_due()
+
+    @abstractmethod
+    async def wait_queued(self, seconds: float) -> bool:
+        """Wait until a run may have been queued."""
+
     @abstractmethod
     async def mark_restored(self) -> int:
         """Begin the next epoch."""
@@ -178,3 +216,24 @@ class BaseStore(ABC):
 
     @abstractmethod
     async def _mark_uncertain(self, run_id: str) -> None: ...
+
+    @abstractmethod
+    async def _queue(
+        self, run_id: str, entry: QueueEntry, detail: str, expected: Collection[RunStatus], owner: str | None
+    ) -> None: ...
+
+    @abstractmethod
+    async def _claim(self, owner: str, request: ClaimRequest, seconds: float) -> Claim | None: ...
+
+    @abstractmethod
+    async def _adopt(self, run_id: str, entry: QueueEntry) -> bool: ...
+
+    @abstractmethod
+    async def _overdue(self, limit: int) -> Sequence[RunSummary]: ...
+
+    @abstractmethod
+    async def _look_at(self, run_id: str, moment: int | None) -> None:
+        """The moment is in microseconds since 1970."""
+
+    @abstractmethod
+    async def _next_due(self) -> datetime | None: ...

@@ -18,6 +18,7 @@ import msgspec
 from bobcat.errors import StoreError
 from bobcat.journal.records import StepRecord, step_record_from_json
 from bobcat.model.frozen import FrozenDict
+from bobcat.stores.protocol import QueueEntry
 from bobcat.text.json_text import json_text
 
 MAX_NAME_BYTES = 512
@@ -28,6 +29,9 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 
 MAX_SEQ = 2**53 - 1
 """The highest position of a record: every database and JSON reader represents it exactly."""
+
+MAX_PRIORITY = 32_767
+"""The highest priority and number of attempts of a queued run; the lowest priority is its negative."""
 
 UNREADABLE = (
     ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, msgspec.ValidationError,
@@ -120,6 +124,23 @@ def name_of(label: str, name: str) -> str:
     if "\0" in name:
         raise StoreError("bad_name", f"the {label} {name!r} has a NUL character in it")
     return name
+
+
+def checked_entry(entry: QueueEntry) -> QueueEntry:
+    """Return the entry if every store can keep it. Raises `StoreError` (`bad_name`, `bad_entry`)."""
+    name_of("kind", entry.kind)
+    for label, text in (("tenant", entry.tenant), ("version", entry.version)):
+        if text != "":
+            name_of(label, text)
+    if not isinstance(entry.run_at, datetime) or entry.run_at.tzinfo is None:
+        raise StoreError("bad_entry", f"the time of a run must be a datetime with a time zone, not `{entry.run_at!r}`")
+    for label, number, least in (
+        ("priority", entry.priority, -MAX_PRIORITY),
+        ("number of attempts", entry.attempts, 0),
+    ):
+        if type(number) is not int or not least <= number <= MAX_PRIORITY:
+            raise StoreError("bad_entry", f"the {label} must be between {least} and {MAX_PRIORITY}, not `{number!r}`")
+    return entry
 
 
 def text_of(label: str, body: Mapping[str, Any]) -> str:

@@ -14,10 +14,11 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from bobcat.stores.base import BaseStore
-from bobcat.stores.codec import moment_of, time_of
+from bobcat.stores.codec import microseconds, moment_of, time_of
 from bobcat.stores.errors import lease_lost
 from bobcat.stores.lease_clock import ClockSample, lease_clock
-from bobcat.stores.protocol import Lease, Renewals, RunBusy, RunStatus, StatusConflict
+from bobcat.stores.protocol import Lease, QueueEntry, Renewals, RunBusy, RunStatus, StatusConflict
+from bobcat.stores.queue import ENDED_WELL, FIRST_LOOK_SECONDS, RELEASED_SECONDS
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -40,10 +41,69 @@ class RunState:
     until: int = 0
     """End of the lease by the machine's own clock: see `bobcat.stores.lease_clock`."""
     epoch: int = 1
+    kind: str = ""
+    """The queue entry of the run from here on; an empty kind: the run has no entry."""
+    version: str = ""
+    tenant: str = ""
+    priority: int = 0
+    run_at: int = 0
+    attempts: int = 0
+    place: int = 0
+    """Position in the order of queueing, of those with the same time."""
+    look: int | None = None
+    """Time when the suspended run is due for a look."""
+
+    @property
+    def entry(self) -> QueueEntry | None:
+        """The entry of the run."""
+        if not self.kind:
+            return None
+        moment = moment_of(self.run_at)
+        return QueueEntry(self.kind, moment, self.tenant, self.priority, self.attempts, self.version)
+
+    def enter(self, entry: QueueEntry, place: int) -> None:
+        """Set the entry of the run."""
+        self.kind, self.version, self.tenant = entry.kind, entry.version, entry.tenant
+        self.priority, self.attempts, self.place = entry.priority, entry.attempts, place
+        self.run_at = microseconds(entry.run_at)
+
+    def change_status(self, status: RunStatus, detail: str, now: int) -> None:
+        """Set the status, and what depends on it in the entry."""
+        if self.status == "running" and status in ENDED_WELL:
+            self.attempts = max(0, self.attempts - 1)
+        self.look = now + int(FIRST_LOOK_SECONDS * 1e6) if status == "suspended" and self.kind else None
+        self.status, self.detail, self.updated = status, detail, now
 
     def is_held(self, now: ClockSample) -> bool:
         """Return true while a lease is alive."""
         return self.owner is not None and now.alive(self.expires, self.boot, self.until)
+
+    def is_abandoned(self, now: ClockSample) -> bool:
+        """Return true for a `running` run whose worker died."""
+        if self.status != "running" or self.is_held(now):
+            return False
+        return self.owner is not None or not 0 <= now.date - self.updated < RELEASED_SECONDS * 1e6
+
+    def is_waiting(self, now: ClockSample) -> bool:
+        """Return true for a queued run that is due, and that its last holder has released."""
+        return self.status == "queued" and bool(self.kind) and self.run_at <= now.date and not self.is_held(now)
+
+    def due(self, now: ClockSample) -> int | None:
+        """The time at which a worker should look at the run; None: never."""
+        if not self.kind:
+            return None
+        match self.status:
+            case "queued":
+                return self.run_at
+            case "suspended":
+                return self.look
+            case "running":
+                if not self.is_held(now):
+                    return self.updated + int(RELEASED_SECONDS * 1e6)
+                known = now.boot is not None and self.boot == now.boot
+                return now.date + self.until - now.tick if known else self.expires
+            case _:
+                return None
 
     def is_leased_as(self, lease: Lease) -> bool:
         """Return true for the most recent lease, alive or not."""
@@ -72,13 +132,16 @@ class LocalStore(BaseStore, Generic[A, S]):
     async def release(self, lease: Lease) -> None:
         """Release the run."""
 
-        def work(access: A) -> None:
+        def work(access: A) -> bool:
             state = self._load_state(access, lease.run_id)
-            if state is not None and state.is_leased_as(lease):
-                state.owner, state.updated = None, self._now()
-                self._save_state(access, state)
+            if state is None or not state.is_leased_as(lease):
+                return False
+            state.owner, state.updated = None, self._now()
+            self._save_state(access, state)
+            return state.status == "queued"
 
-        await self._change(lease.run_id, work)
+        if await self._change(lease.run_id, work):
+            self._announce()
 
     async def now(self) -> datetime:
         """The store's time: that of the machine."""
@@ -111,17 +174,19 @@ class LocalStore(BaseStore, Generic[A, S]):
     async def _set_status(
         self, run_id: str, status: RunStatus, detail: str, lease: Lease | None, expected: Collection[RunStatus] | None
     ) -> None:
-        def work(access: A) -> None:
+        def work(access: A) -> bool:
             state = self._load_state(access, run_id)
             if lease is not None:
                 self._check_held(state, lease)
             if state is not None and expected is not None and state.status not in expected:
                 raise StatusConflict(run_id, state.status)
             state = state or self._new_state(access, run_id)
-            state.status, state.detail, state.updated = status, detail, self._now()
+            state.change_status(status, detail, self._now())
             self._save_state(access, state)
+            return state.status == "queued"
 
-        await self._change(run_id, work)
+        if await self._change(run_id, work):
+            self._announce()
 
     async def _erase(self, run_id: str, fence: int | None) -> bool:
         def work(access: A) -> bool:
@@ -165,6 +230,9 @@ class LocalStore(BaseStore, Generic[A, S]):
         now = self._now()
         first = self._first_fence(access)
         return self._state_type(run_id, "running", now, now, fence=first, epoch=self._present_epoch(access))
+
+    def _announce(self) -> None:
+        """Wake the workers that wait in this process. Others poll the storage."""
 
     @abstractmethod
     async def _change(self, run_id: str, work: Callable[[A], T]) -> T:

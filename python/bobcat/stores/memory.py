@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -14,8 +14,12 @@ from bobcat.journal.records import StepRecord
 from bobcat.stores.codec import FENCE_JUMP, RecordRow, body_of, microseconds, moment_of
 from bobcat.stores.errors import duplicate_record, lease_lost
 from bobcat.stores.lease_clock import ClockSample
-from bobcat.stores.local import LocalStore, RunState, recent
+from bobcat.stores.local import RunState, recent
+from bobcat.stores.local_queue import LocalQueue, overdue_first
+from bobcat.stores.memory_queue import QueueIndex
 from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary
+from bobcat.stores.queue import Claim, ClaimRequest
+from bobcat.stores.queue_order import Waiting
 
 T = TypeVar("T")
 
@@ -40,7 +44,7 @@ class _Documents:
     """In order: a scan costs as much as its page, however many documents the store has."""
 
 
-class MemoryStore(LocalStore[None, _MemoryRunState]):
+class MemoryStore(LocalQueue[None, _MemoryRunState]):
     """A `DurableStore` over dicts, for one process, without durability. Records are kept as objects.
 
     `clock` is the store's time; a test can pass its own so that leases end without waiting.
@@ -53,6 +57,7 @@ class MemoryStore(LocalStore[None, _MemoryRunState]):
         self._runs: dict[str, dict[int, StepRecord]] = {}
         self._states: dict[str, _MemoryRunState] = {}
         self._documents: dict[str, _Documents] = {}
+        self._queued = QueueIndex()
         # Leases use a clock that cannot be set: the date may jump. PERF: a third of the time of a `datetime`.
         self._seconds = time.monotonic if clock is None else lambda: self._now() / 1e6
         self._read = self._sample
@@ -168,6 +173,42 @@ class MemoryStore(LocalStore[None, _MemoryRunState]):
         with self._lock:
             return work(None)
 
+    async def _change_queued(self, run_id: str, work: Callable[[None], T]) -> T:
+        return await self._change(run_id, work)
+
+    async def _claim(self, owner: str, request: ClaimRequest, seconds: float) -> Claim | None:
+        with self._lock:
+            state = self._choose(None, request)
+            return None if state is None else self._take(None, state, owner, request, seconds)
+
+    async def _overdue(self, limit: int) -> Sequence[RunSummary]:
+        with self._lock:
+            due = overdue_first(self._queued.suspended.values(), self._now(), limit)
+            return tuple([self._summary(self._states[state.run_id]) for state in due])
+
+    async def _next_due(self) -> datetime | None:
+        with self._lock:
+            now = self._read()
+            others = (*self._queued.running.values(), *self._queued.suspended.values())
+            moments = [moment for state in others if (moment := state.due(now)) is not None and moment > now.date]
+            return min(map(moment_of, (*moments, *self._queued.queued_after(now.date))), default=None)
+
+    def _running(self, access: None) -> Iterable[_MemoryRunState]:
+        return [self._states[run_id] for run_id in self._queued.running]
+
+    def _waiting(self, access: None, request: ClaimRequest, now: ClockSample) -> Iterable[Waiting]:
+        return self._queued.waiting(request, now, self._states)
+
+    def _next_turn(self, access: None) -> int:
+        self._queued.turn += 1
+        return self._queued.turn
+
+    def _served(self, access: None, tenants: Collection[str]) -> Mapping[str, int]:
+        return self._queued.served
+
+    def _serve(self, access: None, tenant: str, turn: int) -> None:
+        self._queued.served[tenant] = turn
+
     def _load_state(self, access: None, run_id: str) -> _MemoryRunState | None:
         return self._states.get(run_id)
 
@@ -175,9 +216,12 @@ class MemoryStore(LocalStore[None, _MemoryRunState]):
         if state.owner is None:
             state.lease = None
         self._states[state.run_id] = state
+        if state.kind:
+            self._queued.put(state)
 
     def _remove_run(self, access: None, run_id: str) -> bool:
         records, state = self._runs.pop(run_id, None), self._states.pop(run_id, None)
+        self._queued.remove(run_id)
         return records is not None or state is not None
 
     def _first_fence(self, access: None) -> int:
@@ -219,5 +263,5 @@ class MemoryStore(LocalStore[None, _MemoryRunState]):
             state.run_id, state.status, len(self._runs.get(state.run_id, ())), state.fence, moment_of(state.created),
             moment_of(state.updated), body_of(str(state.detail)), appended=state.appended,
             head=head if isinstance(head, str) else "", restored=state.epoch < self._epoch,
-            held=state.is_held(self._read()),
+            held=state.is_held(self._read()), queue=state.entry,
         )  # fmt: skip

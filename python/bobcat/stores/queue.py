@@ -6,7 +6,8 @@ execute a run, no death of a worker goes uncounted, and no run is between two st
 
 The order of the queue:
 
-1. Runs whose worker died: `running`, with an entry, and without a live lease. They were chosen before.
+1. Runs whose worker died: `running`, with an entry, and without a live lease. They were chosen before. (A released one
+   counts after `RELEASED_SECONDS`, in which its worker queues it again.)
 2. The tenant that was served least recently, of those with a run that this worker can take: a tenant with 20,000 runs
    gets every second run beside a tenant with one. A tenant that was never served comes first.
 3. Within the tenant: the higher priority, then the earlier `run_at`, then the one that was queued first.
@@ -26,6 +27,12 @@ from bobcat.stores.protocol import DurableStore, Lease, QueueEntry, RunStatus, R
 
 FIRST_LOOK_SECONDS = 10.0
 """Time after which a suspended run is due for a look (`overdue`), unless `look_at` has set another."""
+
+RELEASED_SECONDS = 2.0
+"""Time in which a worker that has released a `running` run can set its next status."""
+
+ENDED_WELL: tuple[RunStatus, ...] = ("succeeded", "cancelled", "suspended")
+"""Statuses whose write uncounts the attempt of a `running` run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +81,20 @@ class QueueStore(DurableStore, Protocol):
         *,
         detail: Mapping[str, Any] | None = None,
         expected: Collection[RunStatus] = (),
+        owner: str | None = None,
     ) -> None:
         """Set the status `queued` and the entry of a run, and announce it to waiting workers.
 
         An unknown run becomes known; a known one must have one of the `expected` statuses, else `StatusConflict`, and
-        nothing changes. A run that had an entry moves to its new place. The detail is replaced.
+        nothing changes. So it is for a `running` run under the live lease of another than `owner`; a lease of `owner`
+        is released. A run that had an entry moves to its new place. The detail is replaced.
         """
 
     async def claim(self, owner: str, request: ClaimRequest, *, seconds: float) -> Claim | None:
         """Take the next run in the order of the queue, under a lease of so many seconds; None when none can be taken.
+
+        `owner` names this claim and no other: a store on a server repeats a call whose answer was lost, and finds the
+        run that it has taken by its owner.
 
         In one transaction: the lease with the next fence, the status `running`, one more attempt, the app version of a
         run without one, and the time when its tenant was served. The detail of the run stays.

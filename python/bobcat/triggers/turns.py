@@ -18,7 +18,7 @@ from bobcat.runtime.resume_check import agent_identity
 from bobcat.stores.protocol import RunBusy, RunStatus
 from bobcat.threads import Asked, Ended, Thread, ThreadEvent
 from bobcat.threads.journal import ThreadJournal
-from bobcat.workers.queries import answered
+from bobcat.workers.suspended import answered
 from bobcat.workers.registry import Attempt
 
 

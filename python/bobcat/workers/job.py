@@ -6,7 +6,7 @@ The progress of the run is the store's own status of it: `queued`, `running`, `s
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -17,17 +17,10 @@ from bobcat.approvals.inbox import JOB_KIND
 from bobcat.errors import JobError
 from bobcat.model.frozen import thaw
 from bobcat.model.plain_fields import fields_to_json
-from bobcat.stores.protocol import (
-    DurableStore,
-    RunStatus,
-    RunSummary,
-    change_status,
-)
+from bobcat.stores.protocol import QueueEntry, RunSummary
 from bobcat.text.shortening import shortened
 
 KIND = JOB_KIND
-MAX_PRIORITY = 32_767
-"""The highest priority that every queue supports."""
 JOURNAL = ("records", "chain")
 """Keys of a status detail in which `run_agent` records the journal's extent, checked when the run resumes."""
 
@@ -41,7 +34,8 @@ def kind_of(name: str, version: str | None) -> str:
 class Job:
     """One run to execute. `payload` is the program's JSON input; `name` selects the function of the app that builds it.
 
-    A higher `priority` goes first. `attempts` counts those that failed or whose worker died, and the one in progress.
+    A higher `priority` goes first. `attempts` counts those that failed or whose worker died, and the one in progress;
+    it, the time and the priority are those of the run's entry in the queue.
     `cancelled` is the reason why the run must not continue. With a `version`, only a worker whose app has this version
     of the run takes it. With a `thread`, the run is a turn of that thread.
     """
@@ -63,12 +57,23 @@ class Job:
         """The kind of run that a worker must support."""
         return kind_of(self.name, self.version)
 
+    @property
+    def entry(self) -> QueueEntry:
+        """The entry of the run in the queue of its store, before any worker has begun it."""
+        return QueueEntry(self.kind, self.run_at, self.tenant, self.priority, self.attempts)
+
+    def with_entry(self, entry: QueueEntry | None) -> Job:
+        """The job as its entry has it now."""
+        if entry is None:
+            return self
+        return replace(self, run_at=entry.run_at, priority=entry.priority, attempts=entry.attempts)
+
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """The job as plain JSON data."""
         return fields_to_json(self)
 
     def detail(self) -> dict[str, Any]:  # Any: JSON
-        """Summary of the job in a listing of queued runs, so that a worker need not read each job."""
+        """Summary of the job in a listing of queued runs."""
         body = self.to_json()
         names = ("name", "version", "run_at", "priority", "tenant", "attempts")
         return {"job": {name: body[name] for name in names}}
@@ -112,14 +117,3 @@ def job_from_json(body: Mapping[str, Any]) -> Job:
 def journal_detail(run: RunSummary | None) -> dict[str, Any]:  # Any: JSON
     """The journal's extent according to the last attempt of a run."""
     return {} if run is None else {name: run.detail[name] for name in JOURNAL if name in run.detail}
-
-
-async def set_run_status(
-    store: DurableStore, run_id: str, status: RunStatus, *, expected: Collection[RunStatus], **detail: Any
-) -> None:  # Any: JSON
-    """Set the status of a run without a worker, if its status is one of `expected`; an unknown run becomes known.
-
-    The journal's extent from its last attempt is kept. Raises `StatusConflict`.
-    """
-    recorded = journal_detail(await store.run(run_id))
-    await change_status(store, run_id, status, expected=expected, detail={**recorded, **detail})

@@ -1,15 +1,14 @@
-"""`ProcrastinateDispatcher`: the queue is procrastinate's, on PostgreSQL. For many machines and many runs.
+"""`ProcrastinateDispatcher`: procrastinate, on PostgreSQL, wakes the workers. For many machines and many runs.
 
-Its jobs only name the run to execute. A run's id is the job's lock, so one job of a run is in progress at a time; jobs
-of workers without a heartbeat are removed, and their runs queued again. Runs that no event queues, such as one resumed
-by an approval on another machine, are found by polling the store.
+Its jobs carry no work: they wake a worker of a kind, whose claims decide which run is next. So there is at most one
+job of a kind that waits, whatever the number of runs, and a lost or repeated job costs one look at the queue. The
+engine's worker is supervised: it is restarted when its database becomes unavailable, and claims continue meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
 from hashlib import sha256
 from typing import Literal
 
@@ -19,30 +18,29 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Status
 
 from bobcat.aio.tasks import wait_shielded
-from bobcat.errors import JobError, StoreError
+from bobcat.errors import StoreError
 from bobcat.logs import logger
 from bobcat.text.json_text import format_exception
-from bobcat.workers.job import MAX_PRIORITY, Job
+from bobcat.workers.claim_loop import POLL_SECONDS, ClaimLoop
+from bobcat.workers.job import Job
 from bobcat.workers.runner import Runner
 
 log = logger("workers")
 
 QUEUE = "bobcat"
-"""The queue of runs that earlier releases queued, of any kind; other runs are in the queue of their kind."""
+"""The queue of earlier releases, for runs of any kind; a kind has a queue of its own."""
 TASK = "bobcat.run"
-SWEEP_SECONDS = 1.0
+FETCH_SECONDS = 5.0
+"""Interval between the engine's looks for jobs whose notification was lost."""
+HEARTBEAT_SECONDS = 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds until the engine's worker is restarted after a failure: doubled from the first to the longest."""
 STOPPING_SECONDS = 5.0
-"""Time that the engine may take, beyond the grace period of its runs, to disconnect from its database."""
+"""Time that the engine may take to disconnect from its database."""
 CANCELLATIONS, CANCELLATION_SECONDS = 10, 1.0
 """Cancellations of an engine's worker that goes on after STOPPING_SECONDS, and the time between them."""
 MAX_QUEUE_NAME = 128
 """Maximum length of a queue's name in procrastinate's tables."""
-
-_QUEUED = """SELECT lock FROM procrastinate_jobs WHERE task_name = %(task)s AND status IN ('todo', 'doing')
-    AND lock IS NOT NULL GROUP BY lock HAVING bool_and(scheduled_at IS NULL OR scheduled_at <= now())"""
-"""A scheduled job delays the other jobs of its run: the run is then not about to be executed."""
 
 
 def queue_of(kind: str) -> str:
@@ -52,12 +50,15 @@ def queue_of(kind: str) -> str:
 
 
 class ProcrastinateDispatcher:
-    """Dispatches through procrastinate's tables in the database at `url`; they are created if necessary."""
+    """Dispatches through procrastinate's tables in the database at `url`; they are created if necessary.
 
-    def __init__(self, url: str, *, sweep_seconds: float = SWEEP_SECONDS) -> None:
+    `sweep_seconds` is the longest time between two looks at the queue, for announcements that were lost.
+    """
+
+    def __init__(self, url: str, *, sweep_seconds: float = POLL_SECONDS) -> None:
         self._url = url
         self._sweep_seconds = sweep_seconds
-        self._runner: Runner | None = None
+        self._claiming: ClaimLoop | None = None
         self._opened: App | None = None
         self._open = AsyncExitStack()
         self._opening = asyncio.Lock()
@@ -114,24 +115,10 @@ class ProcrastinateDispatcher:
             await self._close()
 
     async def enqueue(self, job: Job) -> None:
-        """Queue a call for a run, at its time.
-
-        A second call for the same time is not queued, and one for a later time is removed: it would hold the run's lock
-        until then.
-        """
+        """Wake a worker of the run's kind, unless a job that will do so is waiting already."""
         await self.open()
-        manager = self._app.job_manager
-        for waiting in await manager.list_jobs_async(lock=job.run_id, task=TASK, status=Status.TODO.value):
-            if waiting.scheduled_at is not None and waiting.scheduled_at > job.run_at and waiting.id is not None:
-                await manager.cancel_job_by_id_async(waiting.id, delete_job=True)
-        task = self._app.configure_task(
-            TASK,
-            lock=job.run_id,
-            queueing_lock=f"{job.run_id}@{job.run_at.timestamp()}",
-            priority=max(-MAX_PRIORITY, min(MAX_PRIORITY, job.priority)),
-            schedule_at=job.run_at,
-            queue=queue_of(job.kind),
-        )
+        queue = queue_of(job.kind)
+        task = self._app.configure_task(TASK, queueing_lock=queue, queue=queue)
         with suppress(AlreadyEnqueued):
             await task.defer_async(run_id=job.run_id)
 
@@ -139,21 +126,31 @@ class ProcrastinateDispatcher:
         """Do nothing: executing a cancelled run has no effect."""
 
     async def work(self, runner: Runner, *, concurrency: int, stop: asyncio.Event, grace_seconds: float) -> None:
-        """Run a procrastinate worker, and poll the store, until `stop` is set.
+        """Claim and execute runs until `stop` is set, and run procrastinate's worker beside.
 
         The engine's worker ends when its database becomes unavailable, or at an error of its own: it is then restarted,
-        over new connections. Runs in progress continue meanwhile as far as their store permits, and end. Raises only
-        the exceptions of the first `open`.
+        over new connections. Raises only the exceptions of the first `open`.
         """
-        self._runner = runner
         await self.open()
-        sweeping = asyncio.create_task(self._sweep_for_ever(runner))
+        self._claiming = ClaimLoop(runner, concurrency=concurrency, poll_seconds=self._sweep_seconds)
+        supervising = asyncio.create_task(self._supervise(runner, stop))
+        try:
+            await self._claiming.run(stop=stop, grace_seconds=grace_seconds)
+        finally:
+            supervising.cancel()
+            try:  # an engine that waits for its database ends shortly after its cancellation
+                await wait_shielded(asyncio.wait((supervising,)))
+            finally:
+                await self.aclose()
+
+    async def _supervise(self, runner: Runner, stop: asyncio.Event) -> None:
+        """Run the engine's worker, again whenever it ends."""
         stopped = asyncio.create_task(stop.wait())
         pause = FIRST_PAUSE
         try:
             while not stop.is_set():
                 began = asyncio.get_running_loop().time()
-                problem = await self._work_once(runner, concurrency, stopped, grace_seconds)
+                problem = await self._work_once(runner, stopped)
                 if stop.is_set():
                     break
                 if asyncio.get_running_loop().time() - began > LONGEST_PAUSE:
@@ -163,16 +160,9 @@ class ProcrastinateDispatcher:
                 pause = min(pause * 2, LONGEST_PAUSE)
                 await self.aclose()  # its connections are broken too
         finally:
-            sweeping.cancel()
             stopped.cancel()
-            try:  # a sweep that waits for its database ends shortly after its cancellation
-                await wait_shielded(asyncio.wait((sweeping, stopped), timeout=STOPPING_SECONDS))
-            finally:
-                await self.aclose()
 
-    async def _work_once(
-        self, runner: Runner, concurrency: int, stopped: asyncio.Task[Literal[True]], grace_seconds: float
-    ) -> str:
+    async def _work_once(self, runner: Runner, stopped: asyncio.Task[Literal[True]]) -> str:
         """Run the engine's worker until it must stop, or ends by itself; return the reason."""
         opening = asyncio.create_task(self.open())
         try:
@@ -186,27 +176,30 @@ class ProcrastinateDispatcher:
         try:
             opening.result()
             app = self._app
+            await self._remove_stalled(app)
+        except (ConnectorException, psycopg.Error, OSError) as error:
+            return format_exception(error)
         except StoreError as error:
             return str(error)
         working = asyncio.create_task(
             app.run_worker_async(
                 queues=[QUEUE, *map(queue_of, runner.workers.makers)],
                 name=runner.owner,
-                concurrency=concurrency,
+                concurrency=1,
                 install_signal_handlers=False,
                 delete_jobs="always",
-                fetch_job_polling_interval=1.0,
-                shutdown_graceful_timeout=grace_seconds,
-                update_heartbeat_interval=runner.lease_seconds / 3,
-                stalled_worker_timeout=runner.lease_seconds,
+                fetch_job_polling_interval=FETCH_SECONDS,
+                shutdown_graceful_timeout=STOPPING_SECONDS,
+                update_heartbeat_interval=HEARTBEAT_SECONDS,
+                stalled_worker_timeout=3 * HEARTBEAT_SECONDS,
             )
         )
         try:
             await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            # A first cancellation makes procrastinate start nothing more and finish its runs. It also waits for an
-            # unavailable database, in several places; each further one ends one of these waits.
-            wait = grace_seconds + STOPPING_SECONDS
+            # A first cancellation makes procrastinate start nothing more. It also waits for an unavailable database, in
+            # several places; each further one ends one of these waits.
+            wait = STOPPING_SECONDS
             for _ in range(CANCELLATIONS):
                 working.cancel()
                 await wait_shielded(asyncio.wait((working,), timeout=wait))
@@ -224,37 +217,11 @@ class ProcrastinateDispatcher:
         return "it ended by itself"
 
     async def _deliver(self, run_id: str) -> None:
-        if self._runner is None:
-            raise JobError("stopped", "this process runs no worker")
-        delivery = await self._runner.execute(run_id)
-        if delivery.outcome == "not_mine":  # an earlier release queued it for any worker
-            with suppress(JobError):
-                job = await self._runner.jobs.get(run_id)
-                await self.enqueue(replace(job, run_at=max(job.run_at, await self._runner.store.now())))
+        if self._claiming is not None:
+            self._claiming.wake()
 
-    async def _sweep_for_ever(self, runner: Runner) -> None:
-        while True:
-            try:
-                await self.sweep(runner)
-            except Exception as error:  # an unavailable database is asked again
-                log.warning("the store is unavailable: %s", format_exception(error))
-            await asyncio.sleep(self._sweep_seconds)
-
-    async def sweep(self, runner: Runner) -> None:
-        """Remove the jobs of dead workers, and queue the due runs of the store that have no job."""
-        for stalled in await self._app.job_manager.get_stalled_jobs(
-            task_name=TASK, seconds_since_heartbeat=runner.lease_seconds
-        ):
-            await self._app.job_manager.finish_job(stalled, Status.FAILED, delete_job=True)
-        due = await runner.sweep()
-        queued = await self._queued() if due else set()
-        for run_id in due:
-            if run_id in queued:
-                continue
-            with suppress(JobError):  # a run without a job is left to its own program
-                await self.enqueue(await runner.jobs.get(run_id))
-
-    async def _queued(self) -> set[str]:
-        """The runs that a worker executes, or is about to. PERF: one query, whatever their number."""
-        rows = await self._app.connector.execute_query_all_async(_QUEUED, task=TASK)
-        return {row["lock"] for row in rows}
+    async def _remove_stalled(self, app: App) -> None:
+        """Remove the jobs that dead workers were given."""
+        seconds = 3 * HEARTBEAT_SECONDS
+        for stalled in await app.job_manager.get_stalled_jobs(task_name=TASK, seconds_since_heartbeat=seconds):
+            await app.job_manager.finish_job(stalled, Status.FAILED, delete_job=True)

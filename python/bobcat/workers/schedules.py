@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from bobcat.errors import JobError
@@ -23,6 +23,8 @@ from bobcat.workers.jobs import Jobs
 log = logger("workers")
 
 KIND = "schedule"
+RETRY = timedelta(seconds=2)
+"""Time until a schedule that failed is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,35 @@ def following(schedule: Schedule, moment: datetime) -> datetime:
     return parse_cron(schedule.cron, schedule.timezone).after(moment)
 
 
-async def queue_due(store: DurableStore, jobs: Jobs, schedules: list[Schedule]) -> list[Job]:
-    """Queue the runs of due schedules; return their jobs.
+class ScheduleTimes:
+    """The schedules of one worker. It reads one when its next time comes, or a while after its last error."""
+
+    def __init__(self, schedules: list[Schedule]) -> None:
+        self._schedules = schedules
+        self._next: dict[str, datetime] = {}
+
+    async def queue_due(self, store: DurableStore, jobs: Jobs) -> None:
+        """Queue the runs of the schedules whose time has come."""
+        if not self._schedules:
+            return
+        now = await store.now()
+        due = [each for each in self._schedules if now >= self._next.get(each.name, now)]
+        failed: set[str] = set()
+        await queue_due(store, jobs, due, failed)
+        for schedule in due:
+            again = now + RETRY if schedule.name in failed else following(schedule, now)
+            self._next[schedule.name] = again
+
+    def seconds(self, now: datetime) -> float:
+        """Seconds until the next time of a schedule."""
+        moments = [self._next.get(schedule.name, now) for schedule in self._schedules]
+        return min(((moment - now).total_seconds() for moment in moments), default=float("inf"))
+
+
+async def queue_due(
+    store: DurableStore, jobs: Jobs, schedules: list[Schedule], failed: set[str] | None = None
+) -> list[Job]:
+    """Queue the runs of due schedules; return their jobs. The names of failing schedules are added to `failed`.
 
     A failing schedule does not block the others: its error is logged, and kept in its document until it works.
     """
@@ -77,6 +106,8 @@ async def queue_due(store: DurableStore, jobs: Jobs, schedules: list[Schedule]) 
             continue  # another worker was first
         except Exception as error:
             await _record(store, schedule, format_exception(error))
+            if failed is not None:
+                failed.add(schedule.name)
             continue
         if job is not None:
             queued.append(job)

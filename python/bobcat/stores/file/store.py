@@ -38,7 +38,8 @@ from bobcat.stores.file import journal
 from bobcat.stores.file.content import FORMAT_LINE, entry_of, format_of, parsed, state_of
 from bobcat.stores.file.disk import file_name, locked, remove_file, replace_file, sync_directory
 from bobcat.stores.file.identity import FileStoreIdentity, inode_of, read_identity, write_identity
-from bobcat.stores.local import LocalStore, RunState, recent
+from bobcat.stores.file.queue import FileQueue, LiveStates, marked_live, unmark
+from bobcat.stores.local import RunState, recent
 from bobcat.stores.private_files import private_directory
 from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary
 
@@ -46,7 +47,7 @@ T = TypeVar("T")
 
 log = logger("stores")
 
-FORMAT = 2
+FORMAT = 3
 """The version of the directory's layout, as in its file `format`."""
 
 FENCE = "fence"
@@ -59,7 +60,7 @@ MAX_TAILS = 4096
 """Maximum number of runs whose file extent a store object caches."""
 
 
-class FileStore(LocalStore[int, RunState]):
+class FileStore(FileQueue):
     """Journals in a directory, for the processes of one machine.
 
     `runs/ID.jsonl` is the journal of a run, `runs/ID.head` its length, `runs/ID.json` its status; `documents` holds the
@@ -73,6 +74,7 @@ class FileStore(LocalStore[int, RunState]):
     def __init__(self, directory: str | os.PathLike[str], *, clock: Callable[[], datetime] | None = None) -> None:
         super().__init__(clock, RunState)
         self._directory = Path(os.path.abspath(directory))
+        self._live: LiveStates = {}
         self._inode: int | None = None
         self._tails: dict[str, journal.JournalTail] = {}
         self._lock = threading.Lock()
@@ -301,7 +303,8 @@ class FileStore(LocalStore[int, RunState]):
     def _save_state(self, access: int, state: RunState) -> None:
         fields = {name: getattr(state, name) for name in RunState.__slots__}
         fields["detail"] = parsed(state.detail)
-        replace_file(self._path(state.run_id, "json"), text_of("state", fields).encode())
+        with marked_live(self._directory, state):
+            replace_file(self._path(state.run_id, "json"), text_of("state", fields).encode())
 
     def _summary(self, state: RunState, epoch: int) -> RunSummary:
         with self._reading(state.run_id) as found:
@@ -309,7 +312,7 @@ class FileStore(LocalStore[int, RunState]):
         appended, head = journal.read_mark(self._path(state.run_id, "head")) or (None, None)
         return RunSummary(
             state.run_id, state.status, records, state.fence, moment_of(state.created), moment_of(state.updated),
-            parsed(state.detail), appended, head, state.is_held(self._read()), state.epoch < epoch,
+            parsed(state.detail), appended, head, state.is_held(self._read()), state.epoch < epoch, state.entry,
         )  # fmt: skip
 
     @contextmanager
@@ -330,6 +333,7 @@ class FileStore(LocalStore[int, RunState]):
         os.ftruncate(access, 0)
         os.fsync(access)
         removed = remove_file(self._path(run_id, "json")) or removed
+        unmark(self._directory, run_id)
         remove_file(self._path(run_id, "jsonl"))
         sync_directory(self._directory / "runs")
         return removed

@@ -69,6 +69,27 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     # The fence with which a run becomes known: greater than those of all erased runs.
     ("ALTER TABLE bobcat.store ADD COLUMN fence bigint NOT NULL DEFAULT 0",),
+    (
+        # The queue: the entry of a run (an empty kind: none), and the turns in which tenants were served. The indexes
+        # have live runs only.
+        """ALTER TABLE bobcat.runs
+            ADD COLUMN kind text COLLATE "C" NOT NULL DEFAULT '',
+            ADD COLUMN version text COLLATE "C" NOT NULL DEFAULT '',
+            ADD COLUMN tenant text COLLATE "C" NOT NULL DEFAULT '',
+            ADD COLUMN priority integer NOT NULL DEFAULT 0,
+            ADD COLUMN run_at timestamptz,
+            ADD COLUMN attempts integer NOT NULL DEFAULT 0,
+            ADD COLUMN place bigint NOT NULL DEFAULT 0,
+            ADD COLUMN look timestamptz""",
+        """CREATE INDEX runs_queued ON bobcat.runs (kind, version, tenant, priority, run_at, place)
+            WHERE status = 'queued' AND kind <> ''""",
+        "CREATE INDEX runs_due ON bobcat.runs (run_at) WHERE status = 'queued' AND kind <> ''",
+        "CREATE INDEX runs_running ON bobcat.runs (kind, tenant) WHERE status = 'running' AND kind <> ''",
+        "CREATE INDEX runs_look ON bobcat.runs (look, run_id) WHERE status = 'suspended' AND look IS NOT NULL",
+        "CREATE INDEX runs_by_status ON bobcat.runs (status, updated, run_id)",
+        "CREATE SEQUENCE bobcat.turns",
+        'CREATE TABLE bobcat.tenants (tenant text COLLATE "C" PRIMARY KEY, served bigint NOT NULL)',
+    ),
 )
 """Migrations by version.
 

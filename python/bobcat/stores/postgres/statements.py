@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from bobcat.stores.group_commit import MAX_ROWS
+from bobcat.stores.postgres.queue_statements import OVERDUE, QUEUE_STATEMENTS, status_change, wake_if
 
 _SUMMARY = """run_id, status, (SELECT count(*) FROM bobcat.records AS record WHERE record.run_id = run.run_id),
     fence, created, updated, detail, records, head, owner IS NOT NULL AND expires > clock_timestamp(),
-    epoch < (SELECT epoch FROM bobcat.store)"""
+    epoch < (SELECT epoch FROM bobcat.store), kind, run_at, tenant, priority, attempts, version"""
 
 _RUN = f"SELECT {_SUMMARY} FROM bobcat.runs AS run"
 
@@ -32,6 +33,11 @@ _ACQUIRE = f"""INSERT INTO bobcat.runs AS run (run_id, fence, owner, expires, ep
         VALUES (%(run_id)s, {_FENCE} + 1, %(owner)s, {_LATER}, {_EPOCH}) ON CONFLICT (run_id) DO UPDATE
         SET fence = run.fence + 1, owner = %(owner)s, expires = {_LATER}, updated = clock_timestamp()
         WHERE run.owner IS NULL OR run.owner = %(owner)s OR run.expires <= clock_timestamp()"""
+
+_CHANGED = f"""status = %(status)s, detail = %(detail)s, updated = clock_timestamp(),
+        {status_change("%(status)s", "run")}"""
+
+_WAKE = wake_if("%(status)s = 'queued'")
 
 STATEMENTS = {
     "append": f"""WITH kept AS (INSERT INTO bobcat.records ({_RECORD}, token)
@@ -71,16 +77,18 @@ STATEMENTS = {
     "leased": """SELECT run.run_id FROM bobcat.runs AS run JOIN unnest(%(runs)s::text[],
             %(fences)s::bigint[], %(owners)s::text[]) AS lease (run_id, fence, owner)
         ON run.run_id = lease.run_id AND run.fence = lease.fence AND run.owner = lease.owner""",
-    "release": """UPDATE bobcat.runs SET owner = NULL, updated = clock_timestamp()
-        WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner = %(owner)s""",
-    "set_status": f"""INSERT INTO bobcat.runs AS run (run_id, status, detail, epoch, fence)
-        VALUES (%(run_id)s, %(status)s, %(detail)s, {_EPOCH}, {_FENCE}) ON CONFLICT (run_id) DO UPDATE
-        SET status = %(status)s, detail = %(detail)s, updated = clock_timestamp() WHERE {_EXPECTED} RETURNING 1""",
-    "set_status_held": f"""UPDATE bobcat.runs AS run
-        SET status = %(status)s, detail = %(detail)s, updated = clock_timestamp()
-        WHERE {_HELD} AND {_EXPECTED} RETURNING 1""",
-    "finish": f"""UPDATE bobcat.runs SET status = %(status)s, detail = %(detail)s, owner = NULL,
-        updated = clock_timestamp() WHERE {_HELD} RETURNING 1""",
+    # A run that was queued while it was held can be claimed from now on.
+    "release": f"""WITH changed AS (UPDATE bobcat.runs SET owner = NULL, updated = clock_timestamp()
+            WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner = %(owner)s RETURNING status)
+        SELECT {wake_if("status = 'queued'")} FROM changed""",
+    "set_status": f"""WITH changed AS (INSERT INTO bobcat.runs AS run (run_id, status, detail, epoch, fence)
+            VALUES (%(run_id)s, %(status)s, %(detail)s, {_EPOCH}, {_FENCE}) ON CONFLICT (run_id) DO UPDATE
+            SET {_CHANGED} WHERE {_EXPECTED} RETURNING 1)
+        SELECT {_WAKE} FROM changed""",
+    "set_status_held": f"""WITH changed AS (UPDATE bobcat.runs AS run SET {_CHANGED}
+            WHERE {_HELD} AND {_EXPECTED} RETURNING 1)
+        SELECT {_WAKE} FROM changed""",
+    "finish": f"UPDATE bobcat.runs AS run SET {_CHANGED}, owner = NULL WHERE {_HELD} RETURNING 1",
     "finished": """SELECT 1 FROM bobcat.runs WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner IS NULL
         AND status = %(status)s AND detail = %(detail)s""",
     "standing": "SELECT status, detail FROM bobcat.runs WHERE run_id = %(run_id)s",
@@ -90,6 +98,7 @@ STATEMENTS = {
     "runs": f"""{_RUN} WHERE (%(status)s::text IS NULL OR status = %(status)s)
         AND (%(updated)s::timestamptz IS NULL OR (updated, run_id) < (%(updated)s, %(run_id)s::text))
         ORDER BY updated DESC, run_id DESC LIMIT %(limit)s""",
+    "overdue": f"{_RUN} {OVERDUE}",
     "run": f"{_RUN} WHERE run_id = %(run_id)s",
     "get": "SELECT kind, key, version, body, updated FROM bobcat.documents WHERE kind = %(kind)s AND key = %(key)s",
     "create": """INSERT INTO bobcat.documents (kind, key, version, body, token, updated)
@@ -124,7 +133,8 @@ def append_statement(rows: int) -> str:
     for `append_fenced`, which also finds out why a record does not fit.
     """
     values = ", ".join(_ROW.format(number) for number in range(rows))
-    return f"""WITH held AS (UPDATE bobcat.runs SET records = records + {rows}, last = last + {rows}, head = %(head)s,
+    return f"""WITH held AS (UPDATE bobcat.runs AS run
+            SET records = records + {rows}, last = last + {rows}, head = %(head)s, {status_change("%(status)s", "run")},
             status = coalesce(%(status)s, status), detail = coalesce(%(detail)s, detail),
             owner = CASE WHEN %(status)s::text IS NULL THEN owner END,
             updated = CASE WHEN %(status)s::text IS NULL THEN updated ELSE clock_timestamp() END
@@ -134,10 +144,17 @@ def append_statement(rows: int) -> str:
         SELECT (SELECT count(*) FROM held), pg_current_wal_flush_lsn()::text"""
 
 
+def channel_of(schema: str) -> str:
+    """The channel of announcements, within PostgreSQL's limit of names."""
+    return f"bobcat.{schema}"[:63]
+
+
 def statements_for(schema: str) -> dict[str, bytes]:
     """The statements, for tables in a schema."""
-    appends = {append_name(rows): append_statement(rows) for rows in range(1, MAX_ROWS + 1)}
-    return {name: text.replace("bobcat.", f'"{schema}".').encode() for name, text in (STATEMENTS | appends).items()}
+    every = STATEMENTS | QUEUE_STATEMENTS
+    every |= {append_name(rows): append_statement(rows) for rows in range(1, MAX_ROWS + 1)}
+    qualified = {name: text.replace("bobcat.", f'"{schema}".') for name, text in every.items()}
+    return {name: text.replace("CHANNEL", channel_of(schema)).encode() for name, text in qualified.items()}
 
 
 def append_name(rows: int) -> str:

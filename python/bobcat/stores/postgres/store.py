@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bobcat.errors import StoreError
 from bobcat.journal.records import StepRecord
-from bobcat.stores.base import BaseStore
 from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, moment_of, record_of, row_of, text_of
 from bobcat.stores.errors import ENDED, JournalGap, duplicate_record, lease_lost, without_driver
 from bobcat.stores.group_commit import GroupCommit, Unit, unit_of
 from bobcat.stores.heartbeat import lease_thread
 from bobcat.stores.postgres.appends import append_units
+from bobcat.stores.postgres.queue import PostgresQueue
 from bobcat.stores.postgres.renewals import PostgresRenewals
-from bobcat.stores.postgres.statements import statements_for
-from bobcat.stores.protocol import Entry, Lease, Renewals, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
+from bobcat.stores.postgres.statements import channel_of, statements_for
+from bobcat.stores.protocol import (
+    Entry,
+    Lease,
+    QueueEntry,
+    Renewals,
+    RunBusy,
+    RunStatus,
+    RunSummary,
+    StatusConflict,
+    Transaction,
+)
 
 if TYPE_CHECKING:
     from bobcat.stores.postgres.pool import Connection
 
+T = TypeVar("T")
+
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
-class PostgresStore(BaseStore):
+class PostgresStore(PostgresQueue):
     """Journals in PostgreSQL. Acknowledged records are on the server's disk; times are the database's.
 
     `conninfo` is a URL or a connection string of libpq. The tables are in the schema `schema`, which is created when it
@@ -50,11 +62,13 @@ class PostgresStore(BaseStore):
             raise StoreError("bad_name", f"the name of a schema must consist of a-z, 0-9 and _, not `{schema}`")
         try:
             from bobcat.stores.postgres.connection import PostgresConnections
+            from bobcat.stores.postgres.listener import Listener
         except ModuleNotFoundError as error:
             raise without_driver("PostgresStore", "psycopg", "postgres") from error
         self._connections = PostgresConnections(
             conninfo, schema, pool_size=pool_size, patience=patience, durability=durability
         )
+        self._listener = Listener(conninfo, channel_of(schema))
         self._statements = statements_for(schema)
         self._renewals = PostgresRenewals(self._connections.for_renewals(), self._statements)
         self._commits = GroupCommit(self._append_units, self._append_unit)
@@ -190,6 +204,7 @@ class PostgresStore(BaseStore):
     async def aclose(self) -> None:
         """Close the connections. The store cannot be used any more."""
         await lease_thread().call(self._renewals.aclose())
+        await self._listener.close()
         await self._connections.aclose()
 
     async def begin(self, run_id: str, *, owner: str, seconds: float) -> tuple[Lease, RunSummary]:
@@ -251,7 +266,13 @@ class PostgresStore(BaseStore):
     ) -> Sequence[RunSummary]:
         updated, run_id = (None, None) if after is None else (moment_of(after[0]), after[1])
         values = {"status": status, "updated": updated, "run_id": run_id, "limit": limit}
-        return tuple([_summary(row) for row in await self._every("runs", values)])
+        return await self._listing("runs", values)
+
+    async def _listing(self, statement: str, values: Mapping[str, Any]) -> tuple[RunSummary, ...]:
+        return tuple([_summary(row) for row in await self._every(statement, values)])
+
+    async def _do(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        return await self._connections.do(work)
 
     async def _run(self, run_id: str) -> RunSummary | None:
         row = await self._first("run", {"run_id": run_id})
@@ -377,7 +398,11 @@ def _summary(row: tuple[Any, ...]) -> RunSummary:
     run_id, status, records, fence, created, updated, detail, *more = row
     moments = created.astimezone(UTC), updated.astimezone(UTC)
     with damaged_unless_readable(f"the status of run `{run_id}`"):
-        return RunSummary(run_id, status, records, fence, *moments, body_of(detail), *more)
+        appended, head, held, restored, kind, run_at, *queued = more
+        queue = QueueEntry(kind, _utc(run_at), *queued) if kind else None
+        return RunSummary(
+            run_id, status, records, fence, *moments, body_of(detail), appended, head, held, restored, queue
+        )
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

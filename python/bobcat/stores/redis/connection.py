@@ -24,7 +24,7 @@ T = TypeVar("T")
 Client: TypeAlias = Any
 """`redis.asyncio.Redis`. Any: the types of its methods change between its releases."""
 
-SCHEMA = 2
+SCHEMA = 3
 """The version of the keys' layout, as stored in the key `schema`."""
 
 ATTEMPT = 10.0
@@ -55,11 +55,16 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
         """Send a command that is safe to repeat."""
         return await self.do(lambda client: client.execute_command(command, *arguments))
 
-    async def run(self, script: str, keys: Sequence[str], *arguments: str) -> Any:  # Any: the result of a script
-        """Run a script; for a write, wait for the requested number of replicas."""
-        call = (_DIGESTS[script], len(keys), *keys, *arguments)
+    async def run(
+        self, script: str, keys: Sequence[str], *arguments: str, repeated: Sequence[str] | None = None
+    ) -> Any:  # Any: the result of a script
+        """Run a script; for a write, wait for the requested number of replicas. `repeated` are the arguments of another
+        attempt, after the answer to the first one was lost.
+        """
+        given = iter((arguments,))
 
         async def work(client: Client) -> Any:  # Any: as above
+            call = (_DIGESTS[script], len(keys), *keys, *next(given, arguments if repeated is None else repeated))
             try:
                 return await self._replicated(client, "EVALSHA", *call)
             except failures.NoScriptError:  # the server is new, or was restarted
@@ -137,10 +142,11 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
             raise unavailable(f"Redis: the write reached {reached} of {self._replicas} replicas; it may still be lost")
 
     async def _open(self) -> None:
-        self._client = self._connected()
+        self._client = self.connected()
         await self._check(self._client)
 
-    def _connected(self) -> Client:
+    def connected(self) -> Client:
+        """A client for the server, with a pool of its own."""
         try:
             pool = BlockingConnectionPool.from_url(
                 self._url,
@@ -167,7 +173,9 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
         known = await client.set(f"{self._prefix}schema", str(SCHEMA), nx=True, get=True)
         if known is not None and int(known) > SCHEMA:
             raise too_new(f"the store under `{self._prefix}`", int(known), SCHEMA)
-        if known is not None and int(known) < SCHEMA:  # the first append adds the fields of later schemas to a run
+        if known is not None and int(known) < SCHEMA:  # the first append adds the fields of schema 2 to a run
+            keys = (f"{self._prefix}run:", f"{self._prefix}runs", f"{self._prefix}store")
+            await client.eval(SCRIPTS["index_runs"], len(keys), *keys, "")
             await client.set(f"{self._prefix}schema", str(SCHEMA))
         connected = int(replication.get("connected_slaves", 0))
         if connected < self._replicas:
@@ -214,7 +222,7 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
 
 class _RenewalConnection(RedisConnection):
     async def _open(self) -> None:
-        self._client = self._connected()
+        self._client = self.connected()
 
 
 def _text(value: str | bytes) -> str:

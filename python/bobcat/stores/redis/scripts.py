@@ -3,43 +3,17 @@
 `run:ID` is a hash with the status of a run; `store` is a hash with the epoch and the first fence of new runs.
 `records:ID` is a hash of its records by position, each after the token of the call that wrote it: a call repeated after
 a broken connection finds its own. `seqs:ID` is the index of the positions, `runs` that of the runs by their last
-change. `documents:KIND` is a hash by key, each value after version, time and token; `keys:KIND` is the index of the
-keys. Numbers stay below 2**53, where Lua's are exact.
+change, `status:STATUS` that of those with a status. `documents:KIND` is a hash by key, each value after version, time
+and token; `keys:KIND` is the index of the keys. Numbers stay below 2**53, where Lua's are exact.
 """
 
 from __future__ import annotations
 
+from bobcat.stores.redis.lua import NOW, RUN
+from bobcat.stores.redis.queue_scripts import QUEUE_SCRIPTS
+
 TOKEN = 32
 """Number of hex digits of a token."""
-
-_NOW = """
-local clock = redis.call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-local function text(number) return string.format('%.0f', number) end
-"""
-
-_RUN = (
-    _NOW
-    + """
-local run, runs, store, id = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
-local function change(...)
-    if redis.call('EXISTS', run) == 0 then
-        local epoch, fence = redis.call('HGET', store, 'epoch') or '1', redis.call('HGET', store, 'fence') or '0'
-        redis.call('HSET', run, 'status', 'running', 'detail', '{}', 'created', text(now), 'epoch', epoch,
-            'fence', fence)
-    end
-    redis.call('HSET', run, 'updated', text(now), ...)
-    redis.call('ZADD', runs, text(now), id)
-end
-local function mine(fence, owner) -- false: a run without an owner
-    local state = redis.call('HMGET', run, 'fence', 'owner')
-    return state[1] == fence and state[2] == owner
-end
-local function held(fence, owner)
-    return mine(fence, owner) and tonumber(redis.call('HGET', run, 'expires')) > now
-end
-"""
-)
 
 _LAST = """
 local function last_position(seqs)
@@ -69,7 +43,7 @@ change('fence', fence, 'owner', ARGV[2], 'expires', expires)
 
 SCRIPTS = {
     # run, runs, store, records, seqs: id, seq, token, line, fence, owner, head
-    "append": _RUN
+    "append": RUN
     + _LAST
     + """
 local last = last_position(KEYS[5])
@@ -92,7 +66,7 @@ return 'kept'
 """,
     # run, runs, store, records, seqs: id, fence, owner, head, status or "", detail, token, then position and line of
     # each record, the last of which has the head
-    "append_group": _RUN
+    "append_group": RUN
     + _LAST
     + """
 local written = #ARGV >= 9 and redis.call('HGET', KEYS[4], ARGV[#ARGV - 1])
@@ -119,26 +93,26 @@ if #ARGV >= 9 then
 end
 if ARGV[5] ~= '' then
     redis.call('HDEL', run, 'owner')
-    change('status', ARGV[5], 'detail', ARGV[6], 'expires', '0')
+    set_status(ARGV[5], 'detail', ARGV[6], 'expires', '0')
 end
 return 'kept'
 """,
     # run, runs, store: id, owner, microseconds
-    "acquire": _RUN
+    "acquire": RUN
     + _ACQUIRE
     + """
 return {ARGV[2], expires, fence}
 """,
     # run, runs, store, records: id, owner, microseconds
-    "begin": _RUN
+    "begin": RUN
     + _ACQUIRE
     + """
 return {ARGV[2], expires, fence, redis.call('HLEN', KEYS[4]), redis.call('HMGET', run, 'status', 'fence', 'created',
-    'updated', 'detail', 'records', 'head', 'owner', 'expires', 'epoch'), redis.call('HGET', store, 'epoch') or '1',
-    text(now)}
+    'updated', 'detail', 'records', 'head', 'owner', 'expires', 'epoch', 'kind', 'run_at', 'tenant', 'priority',
+    'attempts', 'version'), redis.call('HGET', store, 'epoch') or '1', text(now)}
 """,
     # run, runs, store: id, fence, owner, microseconds
-    "renew": _RUN
+    "renew": RUN
     + """
 if not mine(ARGV[2], ARGV[3]) then return false end
 local expires = text(now + ARGV[4])
@@ -146,15 +120,16 @@ change('expires', expires)
 return expires
 """,
     # run, runs, store: id, fence, owner
-    "release": _RUN
+    "release": RUN
     + """
 if not mine(ARGV[2], ARGV[3]) then return false end
 redis.call('HDEL', run, 'owner')
 change('expires', '0')
+if redis.call('HGET', run, 'status') == 'queued' then announce() end
 return 'released'
 """,
     # run, runs, store: id, status, detail, fence, owner, expected statuses between commas or ""
-    "set_status": _RUN
+    "set_status": RUN
     + """
 if ARGV[4] ~= '' and not held(ARGV[4], ARGV[5]) then return false end
 if ARGV[6] ~= '' then
@@ -164,11 +139,12 @@ if ARGV[6] ~= '' then
         return 'not ' .. was[1]
     end
 end
-change('status', ARGV[2], 'detail', ARGV[3])
+set_status(ARGV[2], 'detail', ARGV[3])
+if ARGV[2] == 'queued' then announce() end
 return 'set'
 """,
     # run, runs, store, records, seqs: id, fence or ""
-    "erase": _RUN
+    "erase": RUN
     + """
 local state = redis.call('HMGET', run, 'owner', 'expires', 'fence')
 if not state[3] then return 0 end
@@ -176,6 +152,7 @@ if state[1] and tonumber(state[2]) > now then return {state[1], state[2]} end
 if ARGV[2] ~= '' and ARGV[2] ~= state[3] then return 0 end
 local first = tonumber(redis.call('HGET', store, 'fence') or '0')
 if tonumber(state[3]) >= first then redis.call('HSET', store, 'fence', text(tonumber(state[3]) + 1)) end
+unplace()
 redis.call('DEL', run, KEYS[4], KEYS[5])
 redis.call('ZREM', runs, id)
 return 1
@@ -191,13 +168,13 @@ redis.call('ZREM', KEYS[2], ARGV[1])
 return 1
 """,
     # run, runs, store: id
-    "mark_uncertain": _RUN
+    "mark_uncertain": RUN
     + """
 change('epoch', '0')
 return 'set'
 """,
-    # runs, store: run key prefix, how far fences grow
-    "mark_restored": _NOW
+    # runs, store, running: run key prefix, how far fences grow
+    "mark_restored": NOW
     + """
 local epoch = tonumber(redis.call('HGET', KEYS[2], 'epoch') or '1') + 1
 redis.call('HSET', KEYS[2], 'epoch', text(epoch), 'restored', text(now))
@@ -205,11 +182,12 @@ for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
     local run = ARGV[1] .. id
     redis.call('HINCRBY', run, 'fence', ARGV[2])
     redis.call('HDEL', run, 'owner')
+    redis.call('ZADD', KEYS[3], 'XX', text(now), id)
 end
 return text(epoch)
 """,
     # documents, keys: key, expected, token, body
-    "put": _NOW
+    "put": NOW
     + """
 local was, version, updated, token = redis.call('HGET', KEYS[1], ARGV[1]), 0
 if was then
@@ -225,7 +203,7 @@ redis.call('HSET', KEYS[1], ARGV[1], text(expected + 1) .. ' ' .. text(now) .. '
 redis.call('ZADD', KEYS[2], 0, ARGV[1])
 return text(now)
 """,
-    # runs: run key prefix, records key prefix, status, limit, microseconds, after id
+    # runs, or those with the status: run key prefix, records key prefix, status, limit, microseconds, after id
     "runs": """
 local function before(one, other)
     for at = 1, math.min(#one, #other) do
@@ -244,7 +222,8 @@ while #found < tonumber(ARGV[4]) do
         local later = page[at + 1] == ARGV[5] and not before(id, ARGV[6])
         if not later and (ARGV[3] == '' or redis.call('HGET', ARGV[1] .. id, 'status') == ARGV[3]) then
             local state = redis.call('HMGET', ARGV[1] .. id, 'status', 'fence', 'created', 'updated', 'detail',
-                'records', 'head', 'owner', 'expires', 'epoch')
+                'records', 'head', 'owner', 'expires', 'epoch', 'kind', 'run_at', 'tenant', 'priority', 'attempts',
+                'version')
             table.insert(found, {id, redis.call('HLEN', ARGV[2] .. id), state})
             if #found == tonumber(ARGV[4]) then break end
         end
@@ -252,5 +231,6 @@ while #found < tonumber(ARGV[4]) do
 end
 return found
 """,
+    **QUEUE_SCRIPTS,
 }
 """The scripts, each with its keys and its arguments."""

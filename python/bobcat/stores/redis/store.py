@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from bobcat.journal.records import StepRecord
-from bobcat.stores.base import BaseStore
 from bobcat.stores.codec import (
     FENCE_JUMP,
     RecordRow,
@@ -26,6 +25,7 @@ from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost, witho
 from bobcat.stores.group_commit import GroupCommit, Unit, unit_of
 from bobcat.stores.heartbeat import lease_thread
 from bobcat.stores.protocol import Entry, Lease, Renewals, RunBusy, RunStatus, RunSummary, StatusConflict
+from bobcat.stores.redis.queue import ENTRY_FIELDS, RedisQueue, entry_of
 from bobcat.stores.redis.renewals import RedisRenewals
 from bobcat.stores.redis.scripts import TOKEN
 
@@ -36,7 +36,7 @@ PAGE = 1000
 """Number of records fetched in one request."""
 
 
-class RedisStore(BaseStore):
+class RedisStore(RedisQueue):
     """Journals in Redis. Times are the server's. Appended records are as durable as the server's settings make them.
 
     The server's settings are checked before the first write: a server that can lose acknowledged writes (`appendonly`,
@@ -60,6 +60,7 @@ class RedisStore(BaseStore):
     ) -> None:
         try:
             from bobcat.stores.redis.connection import RedisConnection
+            from bobcat.stores.redis.listener import Listener
         except ModuleNotFoundError as error:
             raise without_driver("RedisStore", "redis", "redis") from error
         self._prefix = name_of("prefix", prefix)
@@ -67,6 +68,7 @@ class RedisStore(BaseStore):
             url, prefix, pool_size=pool_size, patience=patience, durability=durability, replicas=replicas
         )
         self._commits = GroupCommit(self._append_units, self._append_unit)
+        self._listener = Listener(self._connection.connected, f"{prefix}queued")
         self._renewals = RedisRenewals(self._connection.for_renewals(), self._leased)
 
     def lease_renewals(self) -> Renewals:
@@ -210,14 +212,18 @@ class RedisStore(BaseStore):
     ) -> Sequence[RunSummary]:
         mark = ("", "") if after is None else (str(after[0]), after[1])
         epoch, now = await self.epoch(), microseconds(await self.now())
+        index = f"{self._prefix}runs" if status is None else self._key("status", status)
         found = await self._connection.run(
-            "runs", (f"{self._prefix}runs",), self._key("run", ""), self._key("records", ""), status or "",
+            "runs", (index,), self._key("run", ""), self._key("records", ""), status or "",
             str(limit), *mark,
         )  # fmt: skip
         return tuple([_summary(run_id.decode(), records, state, epoch, now) for run_id, records, state in found])
 
     async def _run(self, run_id: str) -> RunSummary | None:
-        fields = "status", "fence", "created", "updated", "detail", "records", "head", "owner", "expires", "epoch"
+        fields = (
+            "status", "fence", "created", "updated", "detail", "records", "head", "owner", "expires", "epoch",
+            *ENTRY_FIELDS,
+        )  # fmt: skip
 
         async def work(client: Client) -> list[Any]:
             async with client.pipeline(transaction=False) as pipeline:
@@ -273,7 +279,7 @@ class RedisStore(BaseStore):
 
     async def mark_restored(self) -> int:
         """Begin the next epoch. A retry after a broken connection may begin two."""
-        keys = f"{self._prefix}runs", f"{self._prefix}store"
+        keys = f"{self._prefix}runs", f"{self._prefix}store", f"{self._prefix}queue:running"
         return int(await self._connection.run("mark_restored", keys, self._key("run", ""), str(FENCE_JUMP)))
 
     async def _mark_uncertain(self, run_id: str) -> None:
@@ -282,6 +288,7 @@ class RedisStore(BaseStore):
     async def aclose(self) -> None:
         """Close the connections. The store cannot be used any more."""
         await lease_thread().call(self._renewals.aclose())
+        await self._listener.close()
         await self._connection.aclose()
 
     def _key(self, group: str, name: str) -> str:
@@ -295,14 +302,15 @@ class RedisStore(BaseStore):
 
 
 def _summary(run_id: str, records: int, state: Sequence[bytes | None], epoch: int, now: int) -> RunSummary:
-    *first, appended, head, owner, expires, known = state
+    status_fields, entry = state[: -len(ENTRY_FIELDS)], state[-len(ENTRY_FIELDS) :]
+    *first, appended, head, owner, expires, known = status_fields
     with damaged_unless_readable(f"the status of run `{run_id}`"):
         status, fence, created, updated, detail = (each.decode() for each in first)  # type: ignore[union-attr]
         moments = moment_of(int(created)), moment_of(int(updated))
         return RunSummary(
             run_id, status, records, int(fence), *moments, body_of(detail),  # type: ignore[arg-type]
             appended=None if appended is None else int(appended), head=None if head is None else head.decode(),
-            held=owner is not None and int(expires or 0) > now, restored=int(known or 1) < epoch,
+            held=owner is not None and int(expires or 0) > now, restored=int(known or 1) < epoch, queue=entry_of(entry),
         )  # fmt: skip
 
 

@@ -9,12 +9,12 @@ from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, mom
 from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost
 from bobcat.stores.lease_clock import ClockSample
 from bobcat.stores.local import RunState
-from bobcat.stores.protocol import Entry, Lease, RunSummary
+from bobcat.stores.protocol import Entry, Lease, QueueEntry, RunSummary
 
 RECORD = "run_id, seq, kind, idempotency_key, body, timestamp"
 SUMMARY = """SELECT run_id, status, (SELECT count(*) FROM bobcat_records WHERE run_id = bobcat_runs.run_id),
     fence, created, updated, detail, records, head, owner, expires, boot, until,
-    epoch < (SELECT epoch FROM bobcat_store) FROM bobcat_runs"""
+    epoch < (SELECT epoch FROM bobcat_store), kind, run_at, tenant, priority, attempts, version FROM bobcat_runs"""
 
 RUN_TABLES = ("bobcat_records", "bobcat_runs")
 DISCARD = "DELETE FROM bobcat_documents WHERE kind = :kind AND key = :key"
@@ -25,7 +25,7 @@ STATE = ", ".join(RunState.__slots__)
 SAVE_STATE = f"""INSERT INTO bobcat_runs ({STATE}) VALUES ({", ".join("?" * len(RunState.__slots__))})
     ON CONFLICT (run_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in RunState.__slots__[1:])}"""
 
-_ALIVE = "CASE WHEN boot = :boot THEN until > :tick ELSE expires > :date END"
+ALIVE = "CASE WHEN boot = :boot THEN until > :tick ELSE expires > :date END"
 
 
 def insert(connection: sqlite3.Connection, row: RecordRow) -> None:
@@ -47,7 +47,7 @@ def check_held(connection: sqlite3.Connection, lease: Lease, reading: ClockSampl
     INVARIANT: in the same transaction as the write that it permits.
     """
     held = connection.execute(
-        f"SELECT last FROM bobcat_runs WHERE run_id = :run_id AND fence = :fence AND owner = :owner AND {_ALIVE}",
+        f"SELECT last FROM bobcat_runs WHERE run_id = :run_id AND fence = :fence AND owner = :owner AND {ALIVE}",
         {"run_id": lease.run_id, "fence": lease.fence, "owner": lease.owner, **reading._asdict()},
     ).fetchone()
     if not held:
@@ -63,12 +63,14 @@ def check_follows(row: RecordRow, last: int) -> None:
 
 def summary_of(row: tuple[Any, ...], now: ClockSample) -> RunSummary:  # Any: columns
     """The listing entry of a run, at a given time."""
-    run_id, status, records, fence, created, updated, detail, appended, head, owner, expires, boot, until, old = row
+    run_id, status, records, fence, created, updated, detail, appended, head, *more = row
+    owner, expires, boot, until, old, kind, run_at, *queued = more
     with damaged_unless_readable(f"the status of run `{run_id}`"):
         held = owner is not None and now.alive(expires, boot, until)
         times = moment_of(created), moment_of(updated)
+        queue = QueueEntry(kind, moment_of(run_at), *queued) if kind else None
         return RunSummary(
-            run_id, status, records, fence, *times, body_of(detail), appended, head, held, bool(old)
+            run_id, status, records, fence, *times, body_of(detail), appended, head, held, bool(old), queue
         )  # fmt: skip
 
 

@@ -74,6 +74,25 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     # The fence with which a run becomes known: greater than those of all erased runs.
     ("ALTER TABLE bobcat_store ADD COLUMN fence INTEGER NOT NULL DEFAULT 0",),
+    (
+        # The queue: the entry of a run (an empty kind: none), and the turns in which tenants were served. The indexes
+        # have live runs only.
+        "ALTER TABLE bobcat_runs ADD COLUMN kind TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE bobcat_runs ADD COLUMN version TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE bobcat_runs ADD COLUMN tenant TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE bobcat_runs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE bobcat_runs ADD COLUMN run_at INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE bobcat_runs ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE bobcat_runs ADD COLUMN place INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE bobcat_runs ADD COLUMN look INTEGER",
+        """CREATE INDEX bobcat_runs_queued ON bobcat_runs (kind, version, tenant, priority, run_at, place)
+            WHERE status = 'queued' AND kind <> ''""",
+        "CREATE INDEX bobcat_runs_due ON bobcat_runs (run_at) WHERE status = 'queued' AND kind <> ''",
+        "CREATE INDEX bobcat_runs_look ON bobcat_runs (look, run_id) WHERE status = 'suspended' AND look IS NOT NULL",
+        "CREATE INDEX bobcat_runs_by_status ON bobcat_runs (status, updated, run_id)",
+        "ALTER TABLE bobcat_store ADD COLUMN turn INTEGER NOT NULL DEFAULT 0",
+        "CREATE TABLE bobcat_tenants (tenant TEXT NOT NULL PRIMARY KEY, served INTEGER NOT NULL) WITHOUT ROWID",
+    ),
 )
 """Migrations by version; times are microseconds since 1970."""
 

@@ -24,9 +24,10 @@ from bobcat.stores.codec import (
 )
 from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost
 from bobcat.stores.heartbeat import lease_thread
-from bobcat.stores.local import LocalStore, RunState
+from bobcat.stores.local import RunState
 from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary, Transaction
 from bobcat.stores.sqlite.identity import begin_epoch, read_identity
+from bobcat.stores.sqlite.queue import SQLiteQueue
 from bobcat.stores.sqlite.rows import (
     DISCARD,
     OVERWRITE,
@@ -47,7 +48,7 @@ from bobcat.stores.sqlite.worker import Worker
 T = TypeVar("T")
 
 
-class SQLiteStore(LocalStore[sqlite3.Connection, RunState]):
+class SQLiteStore(SQLiteQueue):
     """Journals in one SQLite file: write-ahead log, `synchronous=FULL`, so that appended records survive a power cut.
 
     Safe for any number of processes, threads and event loops of one machine; not for a file on a network. The file at
@@ -146,7 +147,8 @@ class SQLiteStore(LocalStore[sqlite3.Connection, RunState]):
             self._check_held(state, lease)
             assert state is not None
             self._insert_group(connection, rows, lease)
-            state.status, state.detail, state.owner, state.updated = status, text, None, self._now()
+            state.owner = None
+            state.change_status(status, text, self._now())
             self._save_state(connection, state)
 
         await self._under_lease(lease, work)

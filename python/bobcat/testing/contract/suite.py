@@ -13,6 +13,7 @@ from bobcat.testing.contract import (
     erase_clauses,
     journal_clauses,
     lease_clauses,
+    queue_clauses,
 )
 from bobcat.testing.contract.report import ContractReport, StoreContractError, Violation
 from bobcat.testing.contract.subject import Crash, Make, NotApplicable, StoreUnderTest, Violated
@@ -22,7 +23,7 @@ Clause: TypeAlias = Callable[[StoreUnderTest], Awaitable[None]]
 
 CLAUSES: tuple[Clause, ...] = tuple(
     clause
-    for module in (journal_clauses, lease_clauses, document_clauses, erase_clauses, crash_clauses)
+    for module in (journal_clauses, lease_clauses, queue_clauses, document_clauses, erase_clauses, crash_clauses)
     for name, clause in vars(module).items()
     if getattr(clause, "__module__", "") == module.__name__ and not name.startswith("_")
 )
