@@ -18,8 +18,8 @@ from bobcat.runtime.resume_check import agent_identity
 from bobcat.stores.protocol import RunBusy, RunStatus
 from bobcat.threads import Asked, Ended, Thread, ThreadEvent
 from bobcat.threads.journal import ThreadJournal
-from bobcat.workers.suspended import answered
 from bobcat.workers.registry import Attempt
+from bobcat.workers.suspended import answered
 
 
 async def run_turn(attempt: Attempt) -> RunResult:

@@ -91,15 +91,15 @@ class ClaimLoop:
     async def _sleep(self, stopped: Stopped, seconds: float, *, listens: bool) -> None:
         """Wait for some time, or until one of the events of the module's description."""
         waiting: set[asyncio.Task[Any]] = {stopped, *self._active}  # Any: their results are not read here
-        woken = asyncio.create_task(self._woken.wait())
+        wakes = asyncio.create_task(self._woken.wait())
         if listens:
             if self._listening is None:
                 self._listening = asyncio.create_task(self._listen())
             waiting.add(self._listening)
         try:
-            await asyncio.wait((*waiting, woken), timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((*waiting, wakes), timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await cancel_and_wait(woken)
+            await cancel_and_wait(wakes)
         if self._listening is not None and self._listening.done():
             self._listening = None
 

@@ -198,7 +198,10 @@ async def a_dead_worker_s_run_is_taken_over(subject: StoreUnderTest) -> None:
     demand(early is None, f"the lease is alive, and the run is taken: {early!r}")
     await store.queue(subject.run_id("urgent"), replace(entry, priority=9))
     due = present(await other.next_due(), "the next due time")
-    demand(due <= dead.lease.expires + timedelta(seconds=0.1), f"the lease ends at {dead.lease.expires}, and the next time is {due}")
+    demand(
+        due <= dead.lease.expires + timedelta(seconds=0.1),
+        f"the lease ends at {dead.lease.expires}, and the next time is {due}",
+    )
     await asyncio.sleep(SHORT * 1.5)
     claim = await _claim(other, _request(subject), owner="heir")
     demand(claim.lease.run_id == run_id and claim.taken_over, f"the heir takes {claim!r}")
