@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::clause::operand::Check;
+use crate::facets::Kind as Parsed;
 use crate::json::Json;
 use crate::program::Program;
 
@@ -52,8 +53,9 @@ pub(super) const ELEMENT: Place = Place {
 };
 
 impl<'a> Elements<'a> {
-    pub(super) fn new(theory: &Theory, budget: &Budget) -> Self {
+    pub(super) fn new(theory: &Theory, budget: &Budget, root: Parsed) -> Self {
         let mut space = Space::new((None, &[]), theory.clone(), budget);
+        space.root = root;
         space.place(ELEMENT);
         Self {
             space: Box::new(space),
@@ -105,7 +107,7 @@ impl<'a> Elements<'a> {
         };
         let mut all = TRUE;
         for (at, check) in predicate.checks.iter().enumerate() {
-            let Some(test) = predicate.program.prepare_check(check) else {
+            let Some(test) = predicate.program.prepare_check(check, self.space.root) else {
                 return self.free(number);
             };
             let name = format!("{}/{at}", predicate.name);

@@ -2,6 +2,7 @@
 
 use crate::clause::operand::{Check, Operand};
 use crate::clause::predicate::Test;
+use crate::facets::Kind as Parsed;
 use crate::json::Json;
 use crate::json::value::JsonValue;
 use crate::lang::path::{Field, Head, Key};
@@ -13,6 +14,7 @@ use crate::value::{Step, Value as _};
 use super::budget::{Reason, Stop};
 use super::connect::Connect;
 use super::dd::{ABSENT, Dd, ERROR, FALSE, TRUE};
+use super::facet_leaf::type_of;
 use super::line::as_i64;
 use super::sample;
 use super::slot::Kind;
@@ -162,7 +164,12 @@ impl<'a> Space<'a> {
     }
 
     /// The result of a check of the value of a slot, in a mapping that may have it.
-    fn here(&mut self, slot: usize, tested: Tested<'a, '_>, absent: Dd) -> Result<Dd, Stop> {
+    pub(super) fn here(
+        &mut self,
+        slot: usize,
+        tested: Tested<'a, '_>,
+        absent: Dd,
+    ) -> Result<Dd, Stop> {
         match (tested.check.op.name, &tested.check.operand) {
             ("any_of", Operand::Tests(checks)) => {
                 return self.every(slot, tested, (Connect::Any, checks), absent);
@@ -190,6 +197,12 @@ impl<'a> Space<'a> {
         })
     }
 
+    /// The type of the values of a slot.
+    pub(super) fn type_at(&self, slot: usize) -> Parsed {
+        let slot = self.slots.get(slot);
+        slot.map_or(Parsed::Plain, |slot| type_of(&slot.place, self.root))
+    }
+
     /// The connective of several checks of one value.
     fn every(
         &mut self,
@@ -203,7 +216,7 @@ impl<'a> Space<'a> {
             Connect::Any => FALSE,
         };
         for (at, check) in checks.iter().enumerate() {
-            let Some(test) = tested.program.prepare_check(check) else {
+            let Some(test) = tested.program.prepare_check(check, self.type_at(slot)) else {
                 return self.beside(tested, "ref");
             };
             let name = [tested.name, b"/", at.to_string().as_bytes()].concat();
@@ -302,7 +315,7 @@ impl<'a> Space<'a> {
         };
         let tests: Vec<Test> = checks
             .iter()
-            .filter_map(|check| tested.program.prepare_check(check))
+            .filter_map(|check| tested.program.prepare_check(check, Parsed::Number))
             .collect();
         self.of_count(slot, tested.check, |count| count_passes(&tests, count))
     }

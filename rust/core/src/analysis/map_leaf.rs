@@ -53,7 +53,7 @@ impl<'a> Space<'a> {
         };
         let mut result = TRUE;
         for (at, check) in checks.iter().enumerate() {
-            let Some(test) = tested.program.prepare_check(check) else {
+            let Some(test) = tested.program.prepare_check(check, self.type_at(child)) else {
                 return self.beside(tested, "ref");
             };
             let name = [tested.name, b"/", at.to_string().as_bytes()].concat();

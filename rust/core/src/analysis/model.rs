@@ -7,9 +7,10 @@ use crate::lang::path::Field;
 
 use super::budget::{Reason, Stop};
 use super::dd::Literal;
+use super::facet_leaf::{facet_reason, is_derived, is_parsed};
 use super::line::as_i64;
 use super::sample;
-use super::slot::{Bits, Kind, Slot};
+use super::slot::{Bits, Kind, Place, Slot};
 use super::space::{Atom, Space};
 use super::theory::{Solved, TextId};
 
@@ -94,6 +95,14 @@ impl Space<'_> {
             if here.parent.is_some() {
                 continue;
             }
+            if is_parsed(&here.place) {
+                // What no parts have together, no text has.
+                match self.value(slot, &assignment) {
+                    Ok(_) => continue,
+                    Err(Failed::Conflict(literals)) => return Ok(Modelled::Conflict(literals)),
+                    Err(Failed::Stop(stop)) => return Err(stop),
+                }
+            }
             let Some(field) = here.place.field else {
                 continue;
             };
@@ -137,6 +146,17 @@ impl Space<'_> {
             Err(Failed::Conflict(literals)) => return Ok(Element::Conflict(literals)),
             Err(Failed::Stop(stop)) => return Err(stop),
         };
+        for slot in 0..self.slots.len() {
+            let is_parsed = self
+                .slots
+                .get(slot)
+                .is_some_and(|slot| is_parsed(&slot.place));
+            match is_parsed.then(|| self.value(slot, &assignment)) {
+                None | Some(Ok(_)) => {}
+                Some(Err(Failed::Conflict(literals))) => return Ok(Element::Conflict(literals)),
+                Some(Err(Failed::Stop(stop))) => return Err(stop),
+            }
+        }
         let mut caveats = std::mem::take(&mut self.caveats);
         for (var, _) in literals {
             if let Some(Atom::Free(reason)) = self.meaning(*var) {
@@ -199,6 +219,29 @@ impl Space<'_> {
                 .any(|child| self.is_touched(*child, assignment))
     }
 
+    /// Notes that a text may not have the parts that the assignment wants, and checks that they can stand at all.
+    fn derived_caveats(&mut self, place: &Place, assignment: &Assignment<'_>) {
+        let wanted: Vec<Place> = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| {
+                slot.place.keys.len() > place.keys.len()
+                    && slot.place.field == place.field
+                    && slot.place.keys.starts_with(&place.keys)
+                    && is_derived(&slot.place)
+            })
+            .filter(|(at, _)| self.is_touched(*at, assignment))
+            .map(|(_, slot)| slot.place.clone())
+            .collect();
+        for place in wanted {
+            let reason = facet_reason(&place);
+            if !self.caveats.contains(&reason) {
+                self.caveats.push(reason);
+            }
+        }
+    }
+
     pub(super) fn children(&self, slot: usize) -> Vec<usize> {
         let all = self.slots.iter().enumerate();
         let own = all.filter(|(_, child)| child.parent == Some(slot));
@@ -246,9 +289,14 @@ impl Space<'_> {
             return Ok(Some(sample::text(tool)));
         }
         let code = assignment.code(here.text, here.texts.len() + 1);
-        if let Some(constant) = code.checked_sub(1).and_then(|at| here.texts.get(at)) {
+        if let Some(constant) = here.text_at(code) {
             return Ok(Some(sample::text(constant)));
         }
+        let place = here.place.clone();
+        self.derived_caveats(&place, assignment);
+        let Some(here) = self.slots.get(slot) else {
+            return Ok(None);
+        };
         let mut excluded: Vec<String> = here.texts.clone();
         if is_tool {
             excluded.extend(self.tools.iter().cloned());

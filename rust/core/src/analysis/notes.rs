@@ -1,13 +1,15 @@
 //! The paths and constants of clauses, noted before any function is made of them.
 
 use crate::clause::operand::{Check, Operand};
+use crate::facets::Kind as Parsed;
 use crate::program::Program;
 use crate::value::constant::Const;
 
 use super::elements::Elements;
+use super::facet_leaf::{converted, kinds_of, normal, of_facet, parsed, type_of};
 use super::list_leaf::predicates;
 use super::sample;
-use super::slot::{Kind, Place, kinds};
+use super::slot::{Kind, Place};
 use super::space::{Space, clause_of};
 
 impl<'a> Space<'a> {
@@ -33,7 +35,15 @@ impl<'a> Space<'a> {
             }
             _ => {}
         }
-        let kinds = kinds(place);
+        let kinds = kinds_of(place, self.root);
+        if let Some((facet, checks)) = of_facet(check).filter(|_| kinds.contains(&Kind::Text)) {
+            let parsed = parsed(place, facet);
+            self.place(parsed.clone());
+            self.place(normal(&parsed));
+            for check in checks {
+                self.note_check_place(&parsed, check, program);
+            }
+        }
         if kinds.contains(&Kind::Map) {
             for key in keys_of(check) {
                 self.place(place.below(&[key.into()]));
@@ -42,8 +52,11 @@ impl<'a> Space<'a> {
         if kinds.contains(&Kind::List) {
             let (theory, budget) = (&self.theory, &self.budget);
             for predicate in predicates(check, program) {
+                let root = type_of(place, self.root)
+                    .element()
+                    .unwrap_or(Parsed::Element);
                 let of = self.elements.entry(place.clone());
-                of.or_insert_with(|| Elements::new(theory, budget))
+                of.or_insert_with(|| Elements::new(theory, budget, root))
                     .add(predicate);
             }
         }
@@ -68,6 +81,16 @@ impl<'a> Space<'a> {
                 }
             }
             _ => {
+                if let Some((facet, checks)) = of_facet(check) {
+                    let parsed = parsed(place, facet);
+                    for check in checks {
+                        self.note_check_constants(&parsed, check);
+                        let own = converted(type_of(&parsed, self.root), check);
+                        for check in own.into_iter().flatten() {
+                            self.note_check_constants(&normal(&parsed), &check);
+                        }
+                    }
+                }
                 if let Some(&slot) = self.places.get(place)
                     && let Some(slot) = self.slots.get_mut(slot)
                 {

@@ -7,8 +7,11 @@ use crate::json::Json;
 use crate::lang::path::Field;
 use crate::value::constant::Const;
 
+use super::dd::Dd;
+use super::facet_leaf::{is_derived, is_parsed, of_facet};
 use super::line::{COUNTS, Domain, INSTANTS, Line};
-use super::sample;
+use super::space::Theory;
+use super::{pool, sample};
 
 /// A path: the field that it begins with (`None`: an element of a list), and the keys below.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,8 +42,11 @@ impl Place {
         }
     }
 
-    /// The path of what holds this value; `None` of a field, and of an element.
+    /// The path of what holds this value; `None` of a field, an element and a parsed value.
     pub(super) fn parent(&self) -> Option<Self> {
+        if is_parsed(self) {
+            return None;
+        }
         let (_, rest) = self.keys.split_last()?;
         Some(Self {
             field: self.field,
@@ -175,19 +181,23 @@ pub(super) struct Slot {
     pub(super) maps: Vec<Json<'static>>,
     pub(super) map: Bits,
     found: BTreeSet<String>,
+    /// Checks by facets.
+    facets: Vec<Check>,
 }
 
 impl Slot {
-    pub(super) fn new(place: Place, parent: Option<usize>) -> Self {
+    pub(super) fn new(place: Place, kinds: &'static [Kind]) -> Self {
         let domain = match place.field() {
+            // Addresses of IPv6 are numbers of more than 64 bits.
+            _ if is_derived(&place) => Domain::Integers,
             Some(Field::Timestamp) => INSTANTS,
             Some(Field::StepSeq | Field::BlastRadiusHint) => Domain::Integers,
             _ => Domain::Numbers,
         };
         Self {
-            kinds: kinds(&place),
+            kinds,
             place,
-            parent,
+            parent: None,
             kind: Bits::default(),
             texts: Vec::new(),
             text: Bits::default(),
@@ -200,6 +210,7 @@ impl Slot {
             maps: Vec::new(),
             map: Bits::default(),
             found: BTreeSet::new(),
+            facets: Vec::new(),
         }
     }
 
@@ -222,6 +233,7 @@ impl Slot {
                 self.note_numbers(check);
             }
             "gt" | "ge" | "lt" | "le" | "between" | "not_between" => self.note_numbers(check),
+            _ if of_facet(check).is_some() => self.facets.push(check.clone()),
             _ => {}
         }
     }
@@ -252,8 +264,41 @@ impl Slot {
         });
     }
 
+    /// The code of the texts that are not among the constants: the last one where the constants are candidates for facets,
+    /// because a witness prefers codes that come first.
+    pub(super) fn other_text(&self) -> usize {
+        match self.facets.is_empty() {
+            true => 0,
+            false => self.texts.len(),
+        }
+    }
+
+    /// The constant with a code.
+    pub(super) fn text_at(&self, code: usize) -> Option<&String> {
+        match self.facets.is_empty() {
+            true => self.texts.get(code.checked_sub(1)?),
+            false => self.texts.get(code),
+        }
+    }
+
+    /// The results of texts as runs of codes.
+    pub(super) fn text_runs(&self, other: Dd, constants: &[Dd]) -> Vec<(u32, Dd)> {
+        let mut all = constants.to_vec();
+        all.insert(self.other_text(), other);
+        let mut runs: Vec<(u32, Dd)> = Vec::new();
+        for (code, result) in (0..).zip(all) {
+            if runs.last().is_none_or(|(_, last)| *last != result) {
+                runs.push((code, result));
+            }
+        }
+        runs
+    }
+
     /// Gives it its variables, once all checks are known.
-    pub(super) fn finish(&mut self, next: &mut u32) {
+    pub(super) fn finish(&mut self, next: &mut u32, theory: &Theory) {
+        if !self.facets.is_empty() {
+            self.found.extend(pool::texts(&self.facets, theory));
+        }
         self.texts = std::mem::take(&mut self.found).into_iter().collect();
         self.numbers.finish();
         self.counts.finish();

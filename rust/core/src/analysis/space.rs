@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use crate::clause::operand::Check;
+use crate::facets::Kind as Parsed;
 use crate::lang::path::{Field, Head};
 use crate::program::Program;
 
 use super::budget::{Budget, Reason, Stop};
 use super::dd::{Dd, Diagrams, Literal};
 use super::elements::Elements;
+use super::facet_leaf::kinds_of;
 use super::slot::{Place, Slot};
 use super::theory::{Solved, TextId, TextTest, Texts};
 
@@ -49,6 +51,10 @@ impl Theory {
         self.with(|texts| texts.set_budget(budget.theory()))
     }
 
+    pub(super) fn add(&self, test: TextTest) -> Result<TextId, Stop> {
+        Ok(self.with(|texts| texts.add(test))??)
+    }
+
     pub(super) fn accepts(&self, id: TextId, text: &str) -> Result<bool, Stop> {
         Ok(self.with(|texts| texts.accepts(id, text))??)
     }
@@ -78,6 +84,8 @@ pub(super) struct Space<'a> {
     pub(super) element_atoms: HashMap<(Place, usize, Dd, bool), u32>,
     free: HashMap<(Vec<u8>, usize), u32>,
     pub(super) leaves: HashMap<Vec<u8>, Dd>,
+    /// The type of an element.
+    pub(super) root: Parsed,
     /// The tool; `None`: any other than those of `tools`.
     pub(super) tool: Option<String>,
     pub(super) tools: &'a [String],
@@ -106,6 +114,7 @@ impl<'a> Space<'a> {
             element_atoms: HashMap::new(),
             free: HashMap::new(),
             leaves: HashMap::new(),
+            root: Parsed::Element,
             tool,
             tools,
             lemmas: Vec::new(),
@@ -129,7 +138,8 @@ impl<'a> Space<'a> {
     pub(super) fn number_slots(&mut self) {
         for (at, (place, slot)) in self.places.iter_mut().enumerate() {
             *slot = at;
-            self.slots.push(Slot::new(place.clone(), None));
+            self.slots
+                .push(Slot::new(place.clone(), kinds_of(place, self.root)));
         }
         for slot in &mut self.slots {
             let parent = slot.place.parent();
@@ -141,7 +151,7 @@ impl<'a> Space<'a> {
     pub(super) fn finish(&mut self) {
         let mut next = 0;
         for slot in &mut self.slots {
-            slot.finish(&mut next);
+            slot.finish(&mut next, &self.theory);
         }
         self.base = next;
         for (place, elements) in &mut self.elements {
@@ -190,7 +200,7 @@ impl<'a> Space<'a> {
         if let Some(&var) = self.text_atoms.get(&(slot, test.clone())) {
             return Ok(var);
         }
-        let id = self.theory.with(|texts| texts.add(test.clone()))??;
+        let id = self.theory.add(test.clone())?;
         let var = self.atom(Atom::Text(slot, id));
         self.text_atoms.insert((slot, test), var);
         Ok(var)

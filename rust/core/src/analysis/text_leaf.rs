@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use crate::clause::operand::{Check, Operand};
 use crate::clause::ops::OperandType;
+use crate::facets::Kind as Parsed;
 use crate::num::number::Number;
 use crate::value::constant::Const;
 
 use super::budget::{Reason, Stop};
 use super::connect::Connect;
 use super::dd::{Dd, ERROR, FALSE, TRUE};
+use super::elements::ELEMENT;
+use super::facet_leaf::of_facet;
 use super::leaf::{Tested, count_passes, numbers};
 use super::line::{COUNTS, Line, as_i64};
 use super::sample;
@@ -61,32 +64,22 @@ impl<'a> Space<'a> {
         if bits.count == 0 {
             return Ok(other);
         }
-        let texts = here.texts.clone();
-        let mut runs = vec![(0, other)];
-        if let "eq" | "in" | "not_in" = tested.check.op.name {
-            // PERF: all texts but its own have one result.
-            let rest = sample::result_of(tested.test, &sample::text(OTHER));
-            let mut last = None;
-            let own = own_texts(tested.check);
-            for (at, text) in (1..).zip(&texts) {
-                let result = match own.contains(text) {
-                    true => sample::result_of(tested.test, &sample::text(text)),
-                    false => rest,
-                };
-                if last != Some(result) {
-                    runs.push((at, result));
-                    last = Some(result);
-                }
-            }
-        } else {
-            for (at, text) in (1..).zip(&texts) {
-                let result = match free {
-                    true => other,
-                    false => sample::result_of(tested.test, &sample::text(text)),
-                };
-                runs.push((at, result));
-            }
-        }
+        let own = match tested.check.op.name {
+            "eq" | "in" | "not_in" => Some(own_texts(tested.check)),
+            _ => None,
+        };
+        // PERF: of equality and membership all texts but its own have one result.
+        let rest = sample::result_of(tested.test, &sample::text(OTHER));
+        let results: Vec<Dd> = here
+            .texts
+            .iter()
+            .map(|text| match &own {
+                _ if free => other,
+                Some(own) if !own.contains(text) => rest,
+                _ => sample::result_of(tested.test, &sample::text(text)),
+            })
+            .collect();
+        let runs = here.text_runs(other, &results);
         self.dd.switch(bits.var, bits.count, &runs)
     }
 
@@ -162,16 +155,17 @@ impl<'a> Space<'a> {
                 let reason = Reason::new("occurs_in", "a clause searches for the value in a text");
                 self.unknown((tested.name, 3), &reason, &[FALSE, TRUE, ERROR])
             }
-            (name, Operand::Tests(_)) if matches!(check.op.operand, OperandType::Facet(_)) => {
-                let path = self.slots.get(slot).map(|slot| slot.place.text());
-                let mut reason = Reason::new("facet", format!("a clause tests parts of a {name}"));
-                reason.path = path;
-                self.unknown(
-                    (tested.name, 4),
-                    &reason,
-                    &[FALSE, TRUE, ERROR, super::dd::ABSENT],
-                )
-            }
+            ("within", Operand::Const(_)) => self.in_domains(slot, check, made),
+            _ if of_facet(check).is_some() => match made.is_made() {
+                true => {
+                    let place = self.slots.get(slot).map(|slot| slot.place.clone());
+                    self.uncertain_facet(tested, &place.unwrap_or(ELEMENT))
+                }
+                false => match of_facet(check) {
+                    Some(found) => self.of_parsed(slot, tested, found),
+                    None => Ok(ERROR),
+                },
+            },
             _ => Ok(sample::result_of(tested.test, &sample::text(OTHER))),
         }
     }
@@ -188,7 +182,7 @@ impl<'a> Space<'a> {
             Connect::Any => FALSE,
         };
         for (at, check) in checks.iter().enumerate() {
-            let Some(test) = tested.program.prepare_check(check) else {
+            let Some(test) = tested.program.prepare_check(check, self.type_at(slot)) else {
                 return Err(Stop::Internal("a test cannot be prepared".to_owned()));
             };
             // Free variables of a nested test have a name of their own.
@@ -206,7 +200,7 @@ impl<'a> Space<'a> {
     }
 
     /// The atom of a test.
-    fn atom_of(&mut self, slot: usize, test: TextTest, made: &Made) -> Result<Dd, Stop> {
+    pub(super) fn atom_of(&mut self, slot: usize, test: TextTest, made: &Made) -> Result<Dd, Stop> {
         let test = made.test(test);
         let var = self.text_atom(slot, test)?;
         self.dd.node(var, FALSE, TRUE)
@@ -255,7 +249,7 @@ impl<'a> Space<'a> {
         };
         let tests: Vec<_> = checks
             .iter()
-            .filter_map(|check| tested.program.prepare_check(check))
+            .filter_map(|check| tested.program.prepare_check(check, Parsed::Number))
             .collect();
         let mut line = Line::new(COUNTS);
         numbers(tested.check)

@@ -273,12 +273,17 @@ impl<'a> Space<'a> {
             Some(here) => (here.texts.clone(), here.text),
             None => return Ok(FALSE),
         };
-        let mut runs = vec![(0, other)];
-        for (at, text) in (1..).zip(&texts) {
+        let mut results = Vec::new();
+        for text in &texts {
             let longer = sample::text(&[text.as_str(), suffix].concat());
             let value = crate::json::value::JsonValue::Json(longer);
-            runs.push((at, self.concrete(tested, value)?));
+            results.push(self.concrete(tested, value)?);
         }
+        let runs = self
+            .slots
+            .get(slot)
+            .map(|here| here.text_runs(other, &results));
+        let runs = runs.unwrap_or_default();
         let texts = self.dd.switch(bits.var, bits.count, &runs)?;
         let lists = self.unknown_after(tested)?;
         let broken = sample::result_of(tested.test, &sample::broken());

@@ -88,9 +88,9 @@ impl Program {
 
     /// Prepares a test of a value, or of what is derived from one, that reads nothing else.
     #[cfg(feature = "analysis")]
-    pub(crate) fn prepare_check(&self, check: &Check) -> Option<Test> {
+    pub(crate) fn prepare_check(&self, check: &Check, kind: Kind) -> Option<Test> {
         let check = (check.op, &check.operand, check.dialect);
-        test(check, &mut std::iter::empty(), (true, Kind::Plain, self))
+        test(check, &mut std::iter::empty(), (true, kind, self))
     }
 
     /// `None` for the clause of a trigger, which no policy wrote.
