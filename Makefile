@@ -204,6 +204,17 @@ bench-memory: build  ## measure rules that remember; writes benches/memory_resul
 	$(call say,rules that remember)
 	$(BIN)/python benches/memory.py --keep benches/memory_results.json
 
+$(BUILD)/durable-peers/pyvenv.cfg: benches/durable_peers/requirements.txt | preflight
+	$(call say,an environment for DBOS)
+	$(PYTHON) -m venv $(BUILD)/durable-peers
+	$(BUILD)/durable-peers/bin/python -m pip install --progress-bar=off -r benches/durable_peers/requirements.txt
+	touch $@
+
+.PHONY: bench-dbos
+bench-dbos: build $(BUILD)/durable-peers/pyvenv.cfg  ## measure durable runs beside DBOS on PostgreSQL; writes benches/dbos_results.json and the page's figures
+	$(call say,beside DBOS)
+	$(BIN)/python benches/beside_dbos.py --dbos-python $(BUILD)/durable-peers/bin/python --keep benches/dbos_results.json
+
 .PHONY: bench-workers
 bench-workers: build  ## measure workers, and the recovery of runs of killed ones; writes benches/workers_results.json
 	$(call say,workers)

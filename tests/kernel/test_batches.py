@@ -17,7 +17,7 @@ import bobcat
 from bobcat import FinalAnswer, Message, RunResult, SQLiteStore, StepRecord, StoreError, ToolCall, ToolSet, tool
 from bobcat.model.run import AuditEvent
 from bobcat.runtime.outbox import Outbox
-from bobcat.stores.protocol import Lease, LeaseLost, RunStatus
+from bobcat.stores.protocol import Lease, LeaseLost, RunStatus, RunSummary
 
 POLICY = bobcat.compile_policy("rules: [{id: pay, match: {tool: pay}, decision: allow}]")
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -118,7 +118,7 @@ async def go(path: Path, seen: list[str], *, thinks: float, steps: int = 2, **op
             done = sum(message.role == "tool" for message in conversation)
             return ToolCall("pay", {"amount": done}) if done < steps else FinalAnswer("all paid")
 
-    store = Watched(path, seen, options.pop("fails", ""), options.pop("error", None))
+    store = options.pop("kind", Watched)(path, seen, options.pop("fails", ""), options.pop("error", None))
     async with aclosing(store):
         return await bobcat.run_agent(
             Agent(), "pay", tools=ToolSet.from_functions(pay), policy=POLICY, store=store, run_id="r", **options
@@ -217,3 +217,52 @@ def test_a_run_that_is_cancelled_while_its_model_thinks_keeps_its_last_result(tm
             return [each.kind for each in await store.load("r")]
 
     assert asyncio.run(main())[-1] == "action.result"
+
+
+class Forgetful(Watched):
+    """Loses the first lease, as a server that crashes before the lease is on its disk."""
+
+    lost = False
+    other = False
+
+    async def begin(self, run_id: str, *, owner: str, seconds: float) -> tuple[Lease, RunSummary]:
+        lease, run = await super().begin(run_id, owner=owner, seconds=seconds)
+        if not self.lost:
+            self.lost = True
+            await super().release(lease)
+            if self.other:
+                await super().acquire(run_id, owner="other", seconds=600)
+            else:
+                await super().erase(run_id)
+        return lease, run
+
+
+@pytest.mark.parametrize("thinks", [0, 0.05])
+@pytest.mark.parametrize("steps", [0, 2])
+def test_a_lease_that_the_store_loses_before_any_write_is_acquired_again(
+    tmp_path: Path, thinks: float, steps: int
+) -> None:
+    seen: list[str] = []
+    result = asyncio.run(go(tmp_path / "a.db", seen, thinks=thinks, steps=steps, kind=Forgetful))
+    assert result.final_answer == "all paid", result
+    assert [each for each in seen if each.startswith("pay")] == [f"pay {amount}" for amount in range(steps)]
+
+
+def test_a_lease_that_another_worker_has_taken_is_lost(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    class Taken(Forgetful):
+        other = True
+
+    result = asyncio.run(go(tmp_path / "a.db", seen, thinks=0, kind=Taken))
+    assert (result.outcome, result.code) == ("superseded", "lease_lost")
+    assert [each for each in seen if each.startswith("pay")] == []
+
+
+def test_a_loss_before_any_write_is_no_restore(tmp_path: Path) -> None:
+    async def main() -> int:
+        await go(tmp_path / "a.db", [], thinks=0, kind=Forgetful)
+        async with aclosing(SQLiteStore(tmp_path / "a.db")) as store:
+            return await store.epoch()
+
+    assert asyncio.run(main()) == 1

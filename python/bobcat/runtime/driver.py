@@ -193,6 +193,7 @@ class RunDriver:
         self._run = machine.run
         if self._journal is not None and self._journal.lease_keeper is not None and self.memory is not None:
             self.memory.fence = self._journal.lease_keeper.lease.fence
+            self._journal.reacquires = False
         if (
             self._executor is None
             and self.use_fast_path

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeAlias
 
 from bobcat._core import Chain
@@ -29,6 +30,7 @@ from bobcat.runtime.resume_check import Binding, mismatch
 from bobcat.stores.protocol import (
     BatchingStore,
     GroupingStore,
+    LeaseLost,
     RunBusy,
     RunStatus,
     RunSummary,
@@ -111,6 +113,10 @@ class RunJournal:
         """True when the run has its status and is released."""
         self._durable = 0, ""
         """Position and hash of the journal as the store has it."""
+        self.reacquires = True
+        """False when something beside the journal depends on the first lease of the attempt."""
+        self._unwritten = False
+        """True while a lease from `begin` has protected no write: a crash of the store may undo it."""
         self.on_record: Callable[[], None] | None = None
         """Called after each record that `write` appended."""
         if compat.guards_journal and has_leases(store):
@@ -171,6 +177,7 @@ class RunJournal:
         summary: RunSummary | None
         if self._batching is not None:
             summary = await self._call("store.acquire", lease_keeper.begin, self._batching)
+            self._unwritten = True
             lease_keeper.start_heartbeat(self._on_lease_lost)
             self.restored = summary is not None and summary.restored
             return summary
@@ -253,15 +260,35 @@ class RunJournal:
     async def _write_group(self, records: Sequence[StepRecord]) -> None:
         assert self.lease_keeper is not None
         assert self._grouping is not None
-        await self.lease_keeper.write_group(self._grouping, records)
+        await self._write_held(partial(self.lease_keeper.write_group, self._grouping, records))
         self._durable = records[-1].seq + 1, records[-1].body.get(CHAIN, "")
+
+    async def _write_held(self, write: Callable[[], Awaitable[None]]) -> None:
+        """Write under the lease; once more, when the store has lost a lease that nothing depended on."""
+        try:
+            await write()
+        except LeaseLost:
+            if not await self._is_acquired_again():
+                raise
+            await write()
+        self._unwritten = False
+
+    async def _is_acquired_again(self) -> bool:
+        """Acquire the run again if the store has lost the lease before any write, and nothing else has happened."""
+        lease_keeper, batching = self.lease_keeper, self._batching
+        if lease_keeper is None or batching is None or not (self._unwritten and self.reacquires):
+            return False
+        self._unwritten = False
+        with suppress(RunBusy):
+            return (await lease_keeper.begin(batching)).records == self._durable[0]
+        return False
 
     async def _conclude(self, records: Sequence[StepRecord]) -> None:
         """Write the last records of a run that has answered, with its status, and release it."""
         assert self.lease_keeper is not None
         assert self._batching is not None
         detail = {"records": self.chain.seq, "chain": self.chain.head}
-        await self.lease_keeper.conclude(self._batching, records, "succeeded", detail)
+        await self._write_held(partial(self.lease_keeper.conclude, self._batching, records, "succeeded", detail))
         self._concluded = True
 
     def _drop_undurable(self) -> None:
@@ -329,7 +356,7 @@ class RunJournal:
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
                     await self.roll_back()
-                    if result is None or result.outcome == "superseded":
+                    if (result is None or result.outcome == "superseded") and not self._unwritten:
                         await self.lease_keeper.detect_rollback()
                     status = None if result is None else _FINAL.get(result.outcome)
                     if result is not None and status is not None and self._opened and not self._concluded:

@@ -230,7 +230,10 @@ class BatchingStore(GroupingStore, Protocol):
     """A store that the run loop sends all records up to an effect at once, in one transaction. Optional."""
 
     async def begin(self, run_id: str, *, owner: str, seconds: float) -> tuple[Lease, RunSummary]:
-        """`acquire`, and the run as it is under the lease, in one transaction."""
+        """`acquire`, and the run as it is under the lease, in one transaction.
+
+        A crash of the store may undo it until a write under the lease was acknowledged; then that write is `LeaseLost`.
+        """
 
     async def conclude(
         self, records: Sequence[StepRecord], status: RunStatus, *, detail: Mapping[str, Any], lease: Lease

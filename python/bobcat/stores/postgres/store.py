@@ -210,7 +210,7 @@ class PostgresStore(PostgresQueue):
     async def begin(self, run_id: str, *, owner: str, seconds: float) -> tuple[Lease, RunSummary]:
         """Acquire a run, and read it in the same statement."""
         self._name("run id", run_id)
-        fence, expires, *summary = await self._acquired("begin", run_id, self._name("owner", owner), seconds)
+        fence, expires, *summary, _ = await self._acquired("begin", run_id, self._name("owner", owner), seconds)
         return Lease(run_id, owner, fence, _utc(expires)), _summary(tuple(summary))
 
     async def _acquire(self, run_id: str, owner: str, seconds: float) -> Lease:
