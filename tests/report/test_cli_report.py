@@ -199,7 +199,7 @@ def test_damaged_lines_are_reported_and_counted(run: Run) -> None:
         file.write("{]\n")
     done = run("report", "policy.yaml", "--log", log)
     assert (done.code, "damaged" in done.err) == (2, True)
-    assert "1 damaged lines were left out" in Path("policy-report.html").read_text()
+    assert "1 damaged line was left out" in Path("policy-report.html").read_text()
 
 
 def test_an_environment_with_too_many_values_is_no_column(run: Run) -> None:

@@ -30,6 +30,12 @@ def test_init_writes_a_policy_without_findings(run: Run) -> None:
     assert (done.code, done.out) == (0, "1 policy: 0 errors, 0 warnings\n")
 
 
+def test_init_writes_formatted_files(run: Run) -> None:
+    run("init")
+    done = run("fmt", "--check", *sorted(str(path) for path in Path().glob("*.yaml")))
+    assert (done.code, done.out) == (0, "0 of 3 files would change\n")
+
+
 def test_the_starter_policy_passes_its_own_tests(run: Run, tmp_path: Path) -> None:
     run("init")
     done = subprocess.run([sys.executable, "test_policy.py"], cwd=tmp_path, capture_output=True, text=True)

@@ -60,6 +60,8 @@ def report_failure(error: Exception) -> int | None:
             return FINDINGS
         case BundleError():
             click.echo(f"error[{error.code}]: the bundle is refused: {safe_text(error)}", err=True)
+            if error.code == "not_a_bundle":
+                click.echo("help: `bobcat compile POLICY.yaml -o POLICY.bobcat` makes one", err=True)
             return UNREADABLE
         case RequestError():
             click.echo(f"error[{error.code}]: not a request: {safe_text(error)}", err=True)

@@ -107,4 +107,5 @@ def show_damage(tally: Tally) -> None:
     for place, problem in tally.damage[:SHOWN_DAMAGE]:
         click.echo(f"{safe_text(place)}: damaged: {safe_text(problem, limit=200)}", err=True)
     if tally.damaged > SHOWN_DAMAGE:
-        click.echo(f"and {tally.damaged - SHOWN_DAMAGE:,} more damaged lines", err=True)
+        more = tally.damaged - SHOWN_DAMAGE
+        click.echo(f"and {more:,} more damaged {'line' if more == 1 else 'lines'}", err=True)

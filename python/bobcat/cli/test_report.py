@@ -41,18 +41,23 @@ class Report:
 
             covered = {"coverage": coverage_json(self.coverage)} if self.coverage else {}
             write_json({**session_json(self.result), **covered})
-            if self.coverage_format == "html" or self.output is not None:
+            if self.output != "-" and (self.coverage_format == "html" or self.output is not None):
                 self._write_coverage(quiet=True)
             return
         if output_format == "github":
             for line in github(self.result):
-                click.echo(line)
+                click.echo(line, err=self._aside)
         else:
             for item in self.result.results:
                 if not item.passed:
-                    _show_failure(item)
+                    _show_failure(item, err=self._aside)
         self._write_coverage(quiet=False)
         self._show_summary()
+
+    @property
+    def _aside(self) -> bool:
+        """True if a document of the coverage has standard output for itself."""
+        return self.output == "-" and bool(self.coverage) and self.coverage_format != "text"
 
     def covers(self, least: float) -> bool:
         """Return true if the coverage is at least this; otherwise say so on stderr."""
@@ -90,7 +95,7 @@ class Report:
     def _show_summary(self) -> None:
         result = self.result
         colour = "red" if result.failed else "green" if result.results else "yellow"
-        click.secho(summary(result), fg=colour, color=wants_colour())
+        click.secho(summary(result), fg=colour, color=wants_colour(), err=self._aside)
 
 
 def show_errors(collected: Collected, output_format: str) -> None:
@@ -115,15 +120,15 @@ def show_case(result: CaseResult) -> None:
     click.echo(click.style(word, fg=colour) + f"  {place}  {safe_text(result.case.name)}", color=wants_colour())
 
 
-def _show_failure(result: CaseResult) -> None:
+def _show_failure(result: CaseResult, *, err: bool) -> None:
     from bobcat.testing.suites.failures import describe, place_of
 
     colour = wants_colour()
     head = click.style("FAILED", fg="red", bold=True)
-    click.echo(f"{head}  {safe_text(place_of(result))}  {safe_text(result.case.name)}", color=colour)
+    click.echo(f"{head}  {safe_text(place_of(result))}  {safe_text(result.case.name)}", color=colour, err=err)
     for line in describe(result):
-        click.secho(line.text, fg=COLOURS[line.style], dim=line.style == "quiet", color=colour)
-    click.echo()
+        click.secho(line.text, fg=COLOURS[line.style], dim=line.style == "quiet", color=colour, err=err)
+    click.echo(err=err)
 
 
 def summary(result: SessionResult) -> str:

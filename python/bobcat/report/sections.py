@@ -144,7 +144,8 @@ def _traffic(report: PolicyReport) -> Iterator[str]:
     for reason, count in sorted(tally.undecided.items()):
         yield f'<p class="notice">{count:,} calls were not decided: {text(REASONS[reason])}.</p>'
     if tally.damaged:
-        yield f'<p class="notice">{tally.damaged:,} damaged lines were left out.</p>'
+        lines = "line was" if tally.damaged == 1 else "lines were"
+        yield f'<p class="notice">{tally.damaged:,} damaged {lines} left out.</p>'
     hottest = sorted(usage.rules.items(), key=lambda each: (-each[1], each[0]))[:HOTTEST]
     if hottest:
         index = {fact.id: fact.index for fact in report.rules}

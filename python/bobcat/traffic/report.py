@@ -94,14 +94,15 @@ def _summary(tally: Tally) -> Iterator[str]:
     detail = f" ({', '.join(parts)})" if parts else ""
     yield f"{changed:,} of {tally.decided:,} decisions change{detail}"
     if other := tally.total("other_rules"):
-        yield f"{other:,} are decided alike by other rules"
+        yield f"{other:,} {'is' if other == 1 else 'are'} decided alike by other rules"
     if tally.unlike_old:
-        yield f"{tally.unlike_old:,} recorded verdicts are not those of the old policy"
+        verdicts = "verdict is not that" if tally.unlike_old == 1 else "verdicts are not those"
+        yield f"{tally.unlike_old:,} recorded {verdicts} of the old policy"
     for code, count in sorted(tally.undecided.items()):
         first = safe_text(tally.first_undecided[code])
         yield f"{count:,} not decided again ({code}): {REASONS[code]}; the first is {first}"
     if tally.damaged:
-        yield f"{tally.damaged:,} damaged lines"
+        yield f"{tally.damaged:,} damaged {'line' if tally.damaged == 1 else 'lines'}"
 
 
 def _shape(key: Key) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from bobcat._core import CoreError
 from bobcat.bundle import Policy
@@ -28,6 +28,8 @@ from bobcat.ir.schema import (
     HostRule,
     IrPolicy,
     IrRule,
+    Layer,
+    Layers,
     Source,
     VerdictName,
 )
@@ -49,7 +51,8 @@ class Mutant:
     """One change of a policy.
 
     `rules` are the changed ones by index, None for a dropped one; `first` and `last` bound the rules that can decide
-    differently. `definition` is the name of a changed definition.
+    differently. `defaults` are those of the policy, or of the layer with the number `layer`. `definition` is the name
+    of a changed definition.
     """
 
     mutation: str
@@ -61,6 +64,7 @@ class Mutant:
     rules: Mapping[int, AnyRule | None] = field(default_factory=dict)
     defaults: Defaults | None = None
     definition: tuple[str, Definition] | None = None
+    layer: int | None = None
 
     def ir(self, policy: IrPolicy) -> IrPolicy:
         """Return the changed policy."""
@@ -68,8 +72,10 @@ class Mutant:
         if self.rules:
             kept = [self.rules.get(index, rule) for index, rule in enumerate(policy.rules)]
             changed["rules"] = tuple(rule for rule in kept if rule is not None)
-        if self.defaults is not None:
+        if self.defaults is not None and self.layer is None:
             changed["defaults"] = self.defaults
+        if not isinstance(policy.layers, UnsetType):
+            changed["layers"] = self._layers(policy.layers)
         memory = {} if policy.memory is UNSET else dict(policy.memory)
         if self.definition is not None:
             memory[self.definition[0]] = self.definition[1]
@@ -77,8 +83,22 @@ class Mutant:
             changed["memory"] = ir_memory.used(changed.get("rules", policy.rules), memory) or UNSET
         return msgspec.structs.replace(policy, **changed)
 
+    def _layers(self, layers: Layers) -> Layers:
+        """Return the layers with their remaining rules."""
+        items = []
+        for number, (layer, rules) in enumerate(ranges(layers)):
+            dropped = sum(index in rules and rule is None for index, rule in self.rules.items())
+            defaults = self.defaults if number == self.layer and self.defaults is not None else layer.defaults
+            items.append(msgspec.structs.replace(layer, rules=layer.rules - dropped, defaults=defaults))
+        return msgspec.structs.replace(layers, items=tuple(items))
+
     def part(self, policy: IrPolicy) -> tuple[IrPolicy, IrPolicy]:
-        """Return the rules that can decide differently as a policy, as they are and as they become."""
+        """Return the rules that can decide differently as a policy, as they are and as they become.
+
+        Of a policy of layers that is all of it: each layer takes part in every decision.
+        """
+        if not isinstance(policy.layers, UnsetType):
+            return policy, self.ir(policy)
         own = policy.rules[self.first : self.last + 1]
         kept = [self.rules.get(index, rule) for index, rule in enumerate(own, self.first)]
         new = tuple(rule for rule in kept if rule is not None)
@@ -87,6 +107,14 @@ class Mutant:
             msgspec.structs.replace(policy, rules=own),
             msgspec.structs.replace(policy, rules=new, defaults=defaults),
         )
+
+
+def ranges(layers: Layers) -> Iterator[tuple[Layer, range]]:
+    """Yield each layer with the indexes of its rules."""
+    start = 0
+    for layer in layers.items:
+        yield layer, range(start, start + layer.rules)
+        start += layer.rules
 
 
 def compiled(changed: IrPolicy, policy: Policy) -> Policy | None:
@@ -185,7 +213,9 @@ def _readable(change: str, rule: IrRule, policy: Policy) -> str:
 def _swapped(policy: Policy, index: int, rule: AnyRule, place: Span | None) -> Iterator[Mutant]:
     """Yield the mutant in which a rule and the next one that may overlap with it have each other's place."""
     rules = policy.ir.rules
-    for later in range(index + 1, min(index + NEAREST, len(rules))):
+    layers = policy.ir.layers
+    ends = [len(rules)] if isinstance(layers, UnsetType) else [own.stop for _, own in ranges(layers) if index in own]
+    for later in range(index + 1, min(index + NEAREST, *ends)):
         other = rules[later]
         if type(other) is not type(rule):
             return
@@ -225,13 +255,26 @@ def _of_definitions(policy: Policy) -> Iterator[Mutant]:
 
 
 def _of_defaults(policy: Policy) -> Iterator[Mutant]:
-    defaults, last = policy.ir.defaults, len(policy.ir.rules) - 1
+    layers = policy.ir.layers
+    if isinstance(layers, UnsetType):
+        yield from _of_own_defaults(policy, policy.ir.defaults, None, "")
+        return
+    for number, layer in enumerate(layers.items):
+        yield from _of_own_defaults(policy, layer.defaults, number, f"{layer.name}: ")
+
+
+def _of_own_defaults(policy: Policy, defaults: Defaults, layer: int | None, shown: str) -> Iterator[Mutant]:
+    last = len(policy.ir.rules) - 1
+
+    def mutant(change: str, new: Defaults) -> Mutant:
+        return Mutant("default", None, f"{shown}{change}", None, 0, last, defaults=new, layer=layer)
+
     for name in ("on_no_match", "on_missing_shadow"):
         old = getattr(defaults, name)
         for verdict in VERDICTS:
             if verdict != old:
                 new = msgspec.structs.replace(defaults, **{name: verdict})
-                yield Mutant("default", None, f"{name}: {old} -> {verdict}", None, 0, last, defaults=new)
+                yield mutant(f"{name}: {old} -> {verdict}", new)
     other = "continue" if defaults.on_rule_error == "deny" else "deny"
     new = msgspec.structs.replace(defaults, on_rule_error=other)
-    yield Mutant("default", None, f"on_rule_error: {defaults.on_rule_error} -> {other}", None, 0, last, defaults=new)
+    yield mutant(f"on_rule_error: {defaults.on_rule_error} -> {other}", new)

@@ -54,7 +54,8 @@ class PolicyCases:
         for request, step in zip(seen, decided, strict=False):
             name = named_rule(step.decision)
             changed |= step.decision.transform_args is not None
-            reached = None if changed or default_of(name) else self._names.get(name)
+            everywhere = changed or bool(default_of(name)) or self.policy.combine is not None
+            reached = None if everywhere else self._names.get(name)
             self.observed.append(Observed(index, request, reached))
         return self.policy.remembers or (self._transforms and changed) or len(seen) != len(decided)
 

@@ -14,6 +14,7 @@ from bobcat.bundle import Policy
 from bobcat.frontend.suggest import closest
 from bobcat.ir.schema import IrRule
 from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.markers import default_of
 from bobcat.testing.suites.model import Expectation, Json
 from bobcat.text.json_text import any_json_text
 
@@ -87,7 +88,7 @@ def _pattern(text: str) -> _core.Pattern:
 
 
 def _rule_help(name: str, policy: Policy) -> str | None:
-    if name.startswith("<"):
+    if name.startswith("<") or default_of(name):
         return None
     known = [str(rule.id) if isinstance(rule, IrRule) else rule.name for rule in policy.ir.rules]
     if name in known:
