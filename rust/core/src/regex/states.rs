@@ -3,7 +3,7 @@
 //! They are built from the steps of [`super::nfa`], as [`super::nfa_sim`] walks them, so that both find the same texts.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use regex_syntax::hir::{Look, LookSet};
 
@@ -83,6 +83,8 @@ pub(crate) struct States {
     inside: bool,
     /// The pattern is found in every text.
     always: bool,
+    /// For each step the fewest characters from there to a match, if all looks hold.
+    rest: Vec<u32>,
     waiting: Vec<Waiting>,
     index: HashMap<Waiting, u32, Keyed>,
     active: Active,
@@ -111,6 +113,7 @@ impl States {
             seeds: Box::default(),
             inside: false,
             always: false,
+            rest: rest(&nfa),
             waiting: Vec::new(),
             index: HashMap::default(),
             active: active(),
@@ -232,13 +235,25 @@ impl States {
         self.active.visits + self.next.visits
     }
 
-    /// Returns true if no text that continues from a state is found.
-    pub(crate) fn is_dead(&self, state: u32) -> bool {
-        let waits = self.waiting.get(state as usize);
-        state != FOUND
-            && waits.is_some_and(|(waiting, before)| {
-                self.anchored && *before != Before::Nothing && waiting.is_empty()
-            })
+    /// At least so many characters are missing to a match; the largest number: none follows.
+    pub(crate) fn missing(&self, state: u32) -> u32 {
+        let Some((waiting, _)) = self.waiting.get(state as usize) else {
+            return 0;
+        };
+        if state == FOUND || self.inside {
+            return 0;
+        }
+        let steps = waiting.iter().chain(self.seeds(state));
+        let rest = steps.filter_map(|step| self.rest.get(*step as usize));
+        rest.min().copied().unwrap_or(u32::MAX)
+    }
+
+    /// The steps at which a match may begin at a state.
+    fn seeds(&self, state: u32) -> &[u32] {
+        match self.waiting.get(state as usize) {
+            Some((_, before)) if self.anchored && *before != Before::Nothing => &[],
+            Some(_) | None => &self.seeds,
+        }
     }
 
     /// Prepares the steps that a character after `state` meets; true if the pattern is found before it.
@@ -325,4 +340,44 @@ fn add(nfa: &Nfa, step: u32, place: Option<Place>, active: &mut Active) -> bool 
         }
     }
     false
+}
+
+/// For each step the fewest characters from there to the end of the pattern, if all looks hold; the largest number: there is
+/// no way.
+fn rest(nfa: &Nfa) -> Vec<u32> {
+    let mut back: Vec<Vec<(usize, u32)>> = vec![Vec::new(); nfa.steps.len()];
+    let mut found = vec![u32::MAX; nfa.steps.len()];
+    let mut queue = VecDeque::new();
+    for (at, step) in nfa.steps.iter().enumerate() {
+        let mut link = |to: usize, length: u32| {
+            if let Some(back) = back.get_mut(to) {
+                back.push((at, length));
+            }
+        };
+        match step {
+            Step::Class(ranges) if ranges.is_empty() => {}
+            Step::Class(_) | Step::Char(_) => link(at + 1, 1),
+            Step::Look(_) | Step::Save(_) => link(at + 1, 0),
+            Step::Split(one, other) => {
+                link(*one, 0);
+                link(*other, 0);
+            }
+            Step::Jump(to) => link(*to, 0),
+            Step::Found => queue.push_back((at, 0)),
+        }
+    }
+    // Steps of no length are taken first, so that the first visit of a step is the shortest.
+    while let Some((at, length)) = queue.pop_front() {
+        match found.get_mut(at) {
+            Some(known) if length < *known => *known = length,
+            Some(_) | None => continue,
+        }
+        for (before, more) in back.get(at).into_iter().flatten() {
+            match more {
+                0 => queue.push_front((*before, length)),
+                _ => queue.push_back((*before, length.saturating_add(*more))),
+            }
+        }
+    }
+    found
 }

@@ -5,6 +5,8 @@ mod api;
 #[cfg(test)]
 mod budgets;
 #[cfg(test)]
+mod characters;
+#[cfg(test)]
 mod numbers;
 #[cfg(test)]
 mod oracle;

@@ -170,12 +170,12 @@ impl Automaton {
             return *facts;
         }
         let facts = match &mut self.source {
-            Source::Pattern(states) => match states.accepts(state) {
-                _ if state == FOUND => Facts::certain(true),
-                _ if states.is_dead(state) => Facts::certain(false),
-                accepts => Facts {
+            Source::Pattern(_) if state == FOUND => Facts::certain(true),
+            Source::Pattern(states) => match (states.accepts(state), states.missing(state)) {
+                (false, FAR) => Facts::certain(false),
+                (accepts, missing) => Facts {
                     accepts,
-                    to_accept: u32::from(!accepts),
+                    to_accept: if accepts { 0 } else { missing.max(1) },
                     to_reject: u32::from(accepts),
                 },
             },
