@@ -7,7 +7,8 @@ import json
 import pytest
 
 from bobcat.compiler import compile_policy
-from bobcat.diagnostics.render import render_json, render_sarif, render_text
+from bobcat.diagnostics.render import render_json, render_text
+from bobcat.diagnostics.sarif import render_sarif
 from bobcat.lint.check import check_source
 
 RULE = "{id: reads, match: {tool.starts_with: read_}, decision: allow}"

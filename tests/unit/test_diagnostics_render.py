@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Related, Span
-from bobcat.diagnostics.render import WIDTH, place, render_json, render_sarif, render_text
+from bobcat.diagnostics.render import WIDTH, place, render_json, render_text
+from bobcat.diagnostics.sarif import render_sarif
 from bobcat.frontend.strict.policy import compile_strict
 from bobcat.lint.observed import reported
 

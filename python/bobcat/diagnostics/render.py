@@ -1,4 +1,4 @@
-"""Rendering of diagnostics as text for humans, JSON for programs, and SARIF 2.1.0 for code scanning.
+"""Rendering of diagnostics as text for humans and as JSON for programs; `sarif` renders them for code scanning.
 
 Sources are passed as texts by file name; a finding in another file is shown without its line.
 This module does not read files, print, or read the environment.
@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
-from urllib.parse import quote
 
 from bobcat.diagnostics.catalogue import CODES
 from bobcat.diagnostics.model import Diagnostic, Severity, Span
@@ -56,24 +55,6 @@ def render_json(diagnostics: Iterable[Diagnostic]) -> str:
         "diagnostics": [_json(item) for item in found],
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
-
-
-def render_sarif(diagnostics: Iterable[Diagnostic]) -> str:
-    """Return a SARIF 2.1.0 log with one run."""
-    found = list(diagnostics)
-    used = sorted({item.code for item in found})
-    rules = [
-        {"id": code, "name": CODES[code].name, "shortDescription": {"text": CODES[code].name.replace("-", " ")}}
-        for code in used
-        if code in CODES
-    ]
-    run = {
-        "tool": {"driver": {"name": "bobcat", "rules": rules}},
-        "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(item) for item in found],
-    }
-    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2, ensure_ascii=False)
 
 
 def place(span: Span) -> str:
@@ -173,34 +154,3 @@ def _json_span(span: Span) -> dict[str, Any]:
     if not span.line:
         return {"file": span.file, "path": span.path}
     return {name: value for name, value in asdict(span).items() if name != "path"}
-
-
-def _sarif_result(item: Diagnostic) -> dict[str, Any]:
-    text = item.message if item.help is None else f"{item.message}. Help: {item.help}"
-    result: dict[str, Any] = {
-        "ruleId": item.code,
-        "level": str(item.severity),
-        "message": {"text": text},
-    }
-    if item.suppressed is not None:
-        result["suppressions"] = [{"kind": "inSource", "justification": item.suppressed}]
-    if item.span is not None:
-        result["locations"] = [_sarif_location(item.span)]
-    if item.related:
-        result["relatedLocations"] = [
-            {**_sarif_location(other.span), "message": {"text": other.message}} for other in item.related
-        ]
-    return result
-
-
-def _sarif_location(span: Span) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(span.file.replace("\\", "/"))}}
-    if not span.line:
-        return {"physicalLocation": physical, "logicalLocations": [{"fullyQualifiedName": span.path or "$"}]}
-    physical["region"] = {
-        "startLine": span.line,
-        "startColumn": span.column,
-        "endLine": span.end_line,
-        "endColumn": max(span.end_column, 1),
-    }
-    return {"physicalLocation": physical}
