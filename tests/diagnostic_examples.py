@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bobcat import build
+from bobcat.analysis import read_invariants
 from bobcat.compiler import compile_policy
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
@@ -71,6 +72,8 @@ TOOLS = {
 def check(source: Any, code: str) -> tuple[Diagnostic, ...]:
     if code.startswith("E11"):
         return read_suite(source, FILE).diagnostics
+    if code.startswith("E13"):
+        return read_invariants(source, FILE).diagnostics
     tools = TOOLS if code in ("W0138", "W0139", "W0140", "W0141", "N0102") else None
     return check_source(source, FILE, profile=profile_of(code), tools=tools)  # type: ignore[arg-type]
 
@@ -238,6 +241,7 @@ def _unusable(**keys: str) -> tuple[Diagnostic, ...]:
 MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0102": lambda: _strict({"rules": [{"id": "\ud800", "match": {}, "decision": "deny"}]}),
     "E1109": _unusable,
+    "E1304": lambda: read_invariants("invariants: [{id: a, within: no/such.yaml}]", FILE).diagnostics,
     "E1110": lambda: _unusable(tools="no_such_module:tools"),
     "E0103": lambda: _strict("rules:\n  - match: {args.text: a\x07b}\n    decision: deny\n"),
     "E0107": lambda: _strict("#" * (16 * 1024 * 1024 + 1)),

@@ -15,6 +15,7 @@ OSError
 │   └── ActionBlocked       an allowlist, or a gate without a grant, blocked an action of a tool
 └── DecisionLogError        a decision log cannot be opened, read or written; carries a code
 RuntimeError
+├── AnalysisError           an answer of the analysis failed its own check; carries a code
 ├── ActionFailed            an action that a guard started failed, or its outcome is uncertain
 ├── ToolError               a tool refuses a call, or fails for a reason that its caller can correct
 ├── IncompleteReply         a model's reply was cut off or withheld; raised by an adapter's `step`; carries a code
@@ -82,6 +83,17 @@ class _CodedError(ValueError):
 
 class BundleError(_CodedError):
     """A bundle cannot be loaded. `code` is one of the codes in `docs/reference/bundle-format.md`."""
+
+
+class AnalysisError(RuntimeError):
+    """An answer of the analysis failed its own check, and nothing is answered. `code` is `internal`."""
+
+    def __init__(self, message: str, code: str = "internal") -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[AnalysisError], tuple[str, str]]:
+        return type(self), (str(self), self.code)
 
 
 class SourceError(_CodedError):

@@ -26,8 +26,11 @@ from bobcat.cli.output import echo_json, show_diagnostics, wants_colour
 from bobcat.cli.policy_files import policies_below
 
 if TYPE_CHECKING:
+    from bobcat.bundle.source_map import SourceMap
     from bobcat.diagnostics.model import Diagnostic
+    from bobcat.ir.schema import IrPolicy
     from bobcat.lint.argument_schema import ToolFacts
+    from bobcat.lint.check import Exact
     from bobcat.tools.toolset import ToolSet
 
 
@@ -41,11 +44,22 @@ if TYPE_CHECKING:
     metavar="MODULE[:NAME]",
     help="The ToolSet that the policies are for: its names, arguments and types are compared with theirs.",
 )
+@click.option(
+    "--exact/--no-exact",
+    default=None,
+    help="Prove which rules never fire, however long it takes. Default: within a second for each policy.",
+)
 @profile_option
 @uncompiled_option
 @composition_options
 def check(
-    policies: tuple[str, ...], output_format: str, deny_warnings: bool, tools_spec: str | None, profile: Profile
+    policies: tuple[str, ...],
+    *,
+    output_format: str,
+    deny_warnings: bool,
+    tools_spec: str | None,
+    exact: bool | None,
+    profile: Profile,
 ) -> int:
     """Report errors and warnings of policies (default: policy.yaml; `-` is standard input).
 
@@ -55,7 +69,8 @@ def check(
 
     Exits with 0 without errors, with 1 if there is an error, with 3 if a file cannot be read.
     """
-    from bobcat.diagnostics.render import render_json, render_sarif
+    from bobcat.diagnostics.render import render_json
+    from bobcat.diagnostics.sarif import render_sarif
     from bobcat.tools.named_object import load_tools
 
     paths, found = _paths(policies or (DEFAULT_POLICY,))
@@ -63,7 +78,7 @@ def check(
     sources: dict[str, str] = {}
     texts: dict[str, str] = {}
     for path in paths:
-        sources[path], findings = findings_of(path, profile, tools, texts=texts)
+        sources[path], findings = findings_of(path, profile, tools, texts=texts, exact=_exact(exact))
         found.extend(findings)
     found = list(dict.fromkeys(found))  # those of a file that several policies include
     match output_format:
@@ -108,9 +123,10 @@ def findings_of(
     *,
     imports: bool = True,
     texts: dict[str, str] | None = None,
+    exact: Exact | None = None,
 ) -> tuple[str, Iterable[Diagnostic]]:
     """Return the text of a source and its findings; `imports`: list those of a module on stderr. The texts of included
-    files are added to `texts`.
+    files are added to `texts`; `exact` completes the findings.
     """
     from bobcat.bundle import is_bundle
     from bobcat.frontend.builder.rules import take_built
@@ -130,7 +146,9 @@ def findings_of(
         def python(lowered: LoweringResult) -> PythonRules:
             return to_rules(functions, profile=profile, uncompiled=uncompiled(), sources=lowered.sources)
 
-        found = check_source(source, path, profile=profile, python=python, built=built, module=module.text, tools=tools)
+        found = check_source(
+            source, path, profile=profile, python=python, built=built, module=module.text, tools=tools, exact=exact
+        )
         return module.text, found
     data, name = read_bytes(path)
     if is_bundle(data):
@@ -139,7 +157,21 @@ def findings_of(
     if bad is not None:
         return text, [bad]
     inputs = compilation_inputs(path, profile)
-    return text, check_source(text, name, profile=profile, tools=tools, inputs=inputs, texts=texts)
+    return text, check_source(text, name, profile=profile, tools=tools, inputs=inputs, texts=texts, exact=exact)
+
+
+def _exact(given: bool | None) -> Exact | None:
+    """Return the exact lints that `--exact` asks for; by default, those of policies that take a moment."""
+    if given is False:
+        return None
+    from bobcat.analysis.exact_lints import MAX_RULES, SECONDS, with_exact_findings
+
+    def complete(policy: IrPolicy, places: SourceMap, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+        if given is None and len(policy.rules) > MAX_RULES:
+            return found
+        return with_exact_findings(policy, places, found, seconds=None if given else SECONDS)
+
+    return complete
 
 
 def tool_facts(tools: ToolSet) -> dict[str, ToolFacts]:

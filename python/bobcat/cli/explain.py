@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bobcat.cli.analysis_options import budget_option
 from bobcat.cli.calls import CallOptions, call_options, read_call
 from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import PolicySource, asking, policy_command
-from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
+from bobcat.cli.output import VERDICT_COLOURS, console, echo_line, hanging, write_json
 from bobcat.cli.store import records_in_store, store_option_of
 from bobcat.language.operators import SIGNS
 from bobcat.model.markers import default_of
@@ -34,6 +35,10 @@ WORDS = {"all": "all of", "any": "any of", "not": "not"}
     "explain",
     call_options,
     click.option("--all", "show_all", is_flag=True, help="Also show the clauses of rules that did not fire."),
+    click.option(
+        "--flip", "flips", is_flag=True, help="Show the smallest change of the call that changes its verdict."
+    ),
+    budget_option,
     click.option("--run", "run_id", metavar="ID", help="Explain a step of this run, from its journal."),
     click.option("--step", type=click.IntRange(0), help="The step of the run; the first one is 0."),
     store_option_of(required=False, help="The store of the run's journal."),
@@ -43,6 +48,8 @@ def explain(
     *,
     call: CallOptions,
     show_all: bool,
+    flips: bool,
+    budget: float | None,
     run_id: str | None,
     step: int | None,
     store_url: str | None,
@@ -50,15 +57,19 @@ def explain(
 ) -> None:
     """Explain the decision of POLICY, a source or a bundle, on a tool call.
 
-    The call is given as for `eval`, or is a step of a recorded run. Rules are listed in evaluation order.
+    The call is given as for `eval`, or is a step of a recorded run. Rules are listed in evaluation order. For a call
+    that is not allowed, the rule nearest to allowing it follows, with the clauses that it lacks.
 
     \b
     Example: bobcat explain policy.yaml --tool shell --args '{"cmd": "ls"}'
              bobcat explain policy.bobcat --store sqlite:///runs.db --run r1 --step 3
     """
     from bobcat.bundle.explanation import Explanation
+    from bobcat.cli.explain_changes import changes_of
 
     recorded = run_id is not None or step is not None
+    if recorded and flips:
+        raise click.UsageError("`--flip` is about a call, not about a step of a run")
     given = None if recorded else read_call(source.path, call)
     bundle = source.open()
     with asking():
@@ -68,12 +79,16 @@ def explain(
             explanation = bundle.explain(given.request)
         else:
             explanation = Explanation(given.refusal, (), bundle.id)
+    request = None if given is None or given.refusal is not None else given.request
+    changes = None if request is None else changes_of(bundle, request, flips=flips, budget=budget)
     if output_format == "json":
-        write_json(explanation.to_json())
+        write_json(explanation.to_json() | ({} if changes is None else changes.to_json()))
     else:
         out = console()
         head = hanging(out, _head(explanation.decision))
         out.print(_tree(head, explanation, bundle.sources, show_all=show_all))
+        for line in () if changes is None else changes.lines():
+            echo_line(line)
 
 
 def _explain_step(

@@ -11,6 +11,7 @@ reused. `docs/reference/diagnostics.md` (E) and `docs/reference/lints.md` (W, N)
     E10  what a run remembers                                      W022 displayed texts
     E11  suites of policy tests
     E12  several files, variables
+    E13  invariants of policies
 """
 
 from __future__ import annotations
@@ -199,6 +200,13 @@ _ROWS: tuple[tuple[str, ...], ...] = (
      "write `${name}` where its value belongs"),
     ("E1109", "unusable-policy", "the policy `{file}` cannot be used: {problem}"),
     ("E1110", "unusable-tools", "the tools `{tools}` cannot be used: {problem}"),
+    # Invariants of policies.
+    ("E1301", "not-invariants", "a file of invariants is a mapping, and this is {kind}",
+     "begin with a list under `invariants:`"),
+    ("E1302", "duplicate-invariant", "two invariants have the id `{id}`", "give each invariant a unique id"),
+    ("E1303", "one-claim", "an invariant makes one claim, and this makes {count}",
+     "write one of `never`, `only_if`, `always` and `within`"),
+    ("E1304", "unusable-envelope", "the policy `{file}` cannot be an envelope: {problem}"),
     # Lints.
     ("W0101", "shadowed-rule", "the rule `{id}` can never fire: `{other}` fires first whenever it would",
      "remove it, or give it a higher priority than `{other}`"),

@@ -34,7 +34,8 @@ PREDICATES = ("answer_is", *LYNX_PREDICATES)
 class GraphNode:
     """One run of an agent, with its own tools, policy, budget and approver, all as for `run_agent`.
 
-    The edge to it is a privilege boundary.
+    The edge to it is a privilege boundary. `exceeds` is the reason that it may permit more than a node that hands over
+    to it, for `run_graph(delegation="within")`.
     """
 
     agent: Agent
@@ -42,6 +43,7 @@ class GraphNode:
     policy: Policy
     budget: Budget = field(default_factory=Budget)
     on_approval: ApprovalHandler | None = None
+    exceeds: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ sink or a store leaves it as an exception; it is in `GraphResult.error`.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from bobcat.bundle import Policy
 from bobcat.bundle.current import current_policy, narrowed_policy
 from bobcat.executors import Executor
 from bobcat.graph.arguments import check_graph, check_node, checked_bound, default_task
+from bobcat.graph.delegation import DelegationMode, checked_delegation
 from bobcat.graph.journal import LOST_ERROR, Busy, GraphJournal, GraphSuperseded, JournalError, result_from_body
 from bobcat.graph.model import DONE, GraphNode, GraphResult, GraphSpec, NodeOutcome, Router
 from bobcat.journal.records import RunStore
@@ -94,6 +96,7 @@ async def run_graph(
     tenant: str | None = None,
     obligations: Handlers | None = None,
     narrow_with: Policy | None = None,
+    delegation: DelegationMode = "independent",
 ) -> GraphResult:
     """Run `nodes` on `task`, from `start` on; after each, `router` selects the next one.
 
@@ -110,6 +113,10 @@ async def run_graph(
     fails before a model call that cannot be paid; called again with the same `run_id`, it continues with that node.
     `on_delta` receives the name of the node and each delta, as in `run_agent`. `obligations` are the handlers of every
     node, and `narrow_with` makes the policy of every node stricter.
+
+    With `delegation="within"`, a node whose policy permits a call more than that of the node which hands over to it is
+    refused, unless it declares `exceeds`: before anything runs for a `GraphSpec`, else at the handoff. What is not
+    proved is refused.
 
     Raises `ValueError` and `TypeError` for invalid arguments, before anything runs.
     """
@@ -152,6 +159,7 @@ async def run_graph(
         tenant=tenant,
         obligations=checked_handlers(obligations),
         narrow_with=narrow_with,
+        delegation=delegation,
         **{**journal, "owner": journal["owner"] or default_owner()},
     ).run()
 
@@ -191,6 +199,7 @@ class GraphRun:
         cancel: CancelSignal | None,
         ledger: Ledger | LedgerAccount | None = None,
         on_delta: OnNodeDelta | None = None,
+        delegation: DelegationMode = "independent",
         **surroundings: Any,  # Any: arguments of `run_agent`, checked there
     ) -> None:
         spec = router if isinstance(router, GraphSpec) else None
@@ -219,6 +228,7 @@ class GraphRun:
         )
         for name, node in self.nodes.items():
             check_node(name, node)
+        self.delegation = checked_delegation(delegation, self.nodes, spec)
         self.fanout = Fanout(self.sinks, total_seconds=inf)
         self.correlation_id = run_id or str(uuid4())
         self.on_delta = on_delta
@@ -299,9 +309,17 @@ class GraphRun:
             await self._emit("graph.handoff", body)
             if following is None:
                 raise _End("succeeded", None, ("graph.finished", {"hops": self.transition + 1, "final_node": current}))
+            await self._check_delegation(current, following)
             task = self._composed(outcome)
             current = following
             self.transition += 1
+
+    async def _check_delegation(self, parent: str, child: str) -> None:
+        """End the graph at a handoff to a node that may not follow."""
+        if self.delegation is not None:
+            problem = await asyncio.to_thread(self.delegation.problem, parent, child)
+            if problem is not None:
+                raise _failed(problem)
 
     async def _node(self, name: str, task: str) -> NodeOutcome:
         """The outcome of the node at this hop: from the journal when recorded, else from a run."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
+from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.frontend.builder.rules import BuiltPolicy, BuiltRule, take_built
 from bobcat.frontend.files import NO_INPUTS, Inputs
@@ -13,11 +14,14 @@ from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.report import place
 from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.yaml.source import collector_paused
-from bobcat.ir.schema import Profile
+from bobcat.ir.schema import IrPolicy, Profile
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.ignores import apply_ignores
 from bobcat.lint.observed import reported
 from bobcat.lint.registry import run_lints
+
+Exact: TypeAlias = Callable[[IrPolicy, SourceMap, tuple[Diagnostic, ...]], tuple[Diagnostic, ...]]
+"""Returns findings about a policy with those of a higher layer."""
 
 
 def check_source(
@@ -31,12 +35,14 @@ def check_source(
     tools: Tools | None = None,
     inputs: Inputs = NO_INPUTS,
     texts: dict[str, str] | None = None,
+    exact: Exact | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Return every finding about a policy; findings that comments ignore are marked as suppressed.
 
     The lints run on policies of the strict profile that compile. `module` is the text of the Python module that the
     rules come from, `python` compiles its functions beside the rest; `tools` are the tools that the policy is for.
-    `inputs` are its included files and values of variables; the texts of the files are added to `texts`.
+    `inputs` are its included files and values of variables; the texts of the files are added to `texts`. `exact`
+    completes the findings of the lints.
     """
     written, own, _ = take_built(source, ())
     lowered = lower(written, source_path, profile, (*own, *built), inputs)
@@ -45,6 +51,8 @@ def check_source(
     if profile == "strict" and lowered.policy is not None and lowered.source_map is not None:
         with collector_paused():  # PERF: the collector would repeatedly traverse all of a large policy
             found = (*found, *run_lints(lowered.policy, lowered.source_map, tools))
+        if exact is not None:
+            found = exact(lowered.policy, lowered.source_map, found)
     text = module if module is not None else written if isinstance(written, str) else None
     read = {**lowered.texts, **({} if text is None else {source_path: text})}
     if texts is not None:

@@ -173,8 +173,11 @@ def section(root: Node, name: str) -> Node | None:
     return None
 
 
-def included_files(path: str) -> tuple[str, ...]:
-    """Return the files that the policy at `path` includes, as far as they can be read; they are not compiled."""
+def included_files(path: str, root: str | None = None) -> tuple[str, ...]:
+    """Return the files that the policy at `path` includes, as far as they can be read; they are not compiled.
+
+    `root` is that of `PolicyFiles`.
+    """
     try:
         with open(path, "rb") as opened:
             data = opened.read()
@@ -184,7 +187,7 @@ def included_files(path: str) -> tuple[str, ...]:
     if bad is not None or not re.search(r"^[{\s\"']*include\b", text, re.MULTILINE):
         return ()
     report = DiagnosticCollector(path)
-    root = compose(text, report)
-    if root is not None:
-        Includes(report, PolicyFiles(path)).parts(root, text)
+    document = compose(text, report)
+    if document is not None:
+        Includes(report, PolicyFiles(path, root)).parts(document, text)
     return tuple(report.texts)

@@ -1,0 +1,37 @@
+"""The public names of `bobcat.analysis`. `__init__.py` reads their modules from this file."""
+
+from bobcat.analysis.changed_call import ChangedPath as ChangedPath
+from bobcat.analysis.changed_call import Flip as Flip
+from bobcat.analysis.changed_call import flip as flip
+from bobcat.analysis.dead_rules import DeadClause as DeadClause
+from bobcat.analysis.dead_rules import DeadParts as DeadParts
+from bobcat.analysis.dead_rules import DeadRule as DeadRule
+from bobcat.analysis.dead_rules import UndecidedRule as UndecidedRule
+from bobcat.analysis.dead_rules import dead as dead
+from bobcat.analysis.difference import diff as diff
+from bobcat.analysis.invariants import Invariant as Invariant
+from bobcat.analysis.invariants import Invariants as Invariants
+from bobcat.analysis.invariants_document import read_invariants as read_invariants
+from bobcat.analysis.model import Answer as Answer
+from bobcat.analysis.model import Diff as Diff
+from bobcat.analysis.model import Proof as Proof
+from bobcat.analysis.model import Reason as Reason
+from bobcat.analysis.model import Region as Region
+from bobcat.analysis.model import RuleRef as RuleRef
+from bobcat.analysis.model import Side as Side
+from bobcat.analysis.model import Traffic as Traffic
+from bobcat.analysis.model import Unknown as Unknown
+from bobcat.analysis.model import Witness as Witness
+from bobcat.analysis.near_misses import Hole as Hole
+from bobcat.analysis.near_misses import Holes as Holes
+from bobcat.analysis.near_misses import holes as holes
+from bobcat.analysis.nearest_rule import Lack as Lack
+from bobcat.analysis.nearest_rule import Nearest as Nearest
+from bobcat.analysis.nearest_rule import nearest as nearest
+from bobcat.analysis.permissions import Permission as Permission
+from bobcat.analysis.permissions import Surface as Surface
+from bobcat.analysis.permissions import surface as surface
+from bobcat.analysis.proving import Proved as Proved
+from bobcat.analysis.proving import prove as prove
+from bobcat.analysis.reachable import can as can
+from bobcat.analysis.summary import summary_lines as summary_lines

@@ -1,0 +1,105 @@
+"""The difference between two policies: the calls that they decide differently, as regions with one call each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from bobcat.analysis.calls import plain
+from bobcat.analysis.engine import Data, Effort, Progress, Questions, deciding_rule, rule_ref
+from bobcat.analysis.inputs import PolicyInput, policy_of
+from bobcat.analysis.model import Diff, Region, Side, Traffic, Witness
+from bobcat.bundle.model import Policy
+from bobcat.model.decision import ActionRequest, Decision
+
+MAX_REGIONS = 1_000
+"""Regions of one difference; what is beyond is a reason of the answer."""
+
+
+class Seen(NamedTuple):
+    """Two decisions on a recorded call that differ."""
+
+    tool: str
+    old: str
+    old_rule: str
+    new: str
+    new_rule: str
+
+
+def diff(
+    old: PolicyInput,
+    new: PolicyInput,
+    *,
+    traffic: Iterable[ActionRequest] | None = None,
+    budget: float | None = None,
+    progress: Progress | None = None,
+) -> Diff:
+    """Return the calls that two policies decide differently, those that the new one permits more first.
+
+    `traffic` are recorded calls, counted by region. `budget` is the limit in seconds. Raises `PolicyCompileError` and
+    `BundleError` for a policy that cannot be read.
+    """
+    policies = policy_of(old), policy_of(new)
+    questions = Questions(policies, Effort(budget, progress))
+    found = compare(questions)
+    return found if traffic is None else counted(found, *decided(policies, traffic))
+
+
+def compare(questions: Questions, old: int = 0, new: int = 1, limit: int = MAX_REGIONS) -> Diff:
+    """Return the difference between two of the policies in question."""
+    found = questions.ask("compare", old=old, new=new, limit=limit)
+    regions = tuple(_region(questions, old, new, item) for item in found["regions"])
+    return Diff(regions, questions.reasons(found["unknown"]), found["same"])
+
+
+def _region(questions: Questions, old: int, new: int, data: Data) -> Region:
+    was, now = (
+        Side(data[key]["verdict"], rule_ref(questions.policies[number], data[key]["rule"]))
+        for key, number in (("old", old), ("new", new))
+    )
+    given = data["witness"]
+    witness = None
+    if given is not None:
+        both = questions.witness(given, {old: was.verdict, new: now.verdict})
+        witness = Witness(both.request, (both.decisions[old], both.decisions[new]))
+    return Region(data["tool"], was, now, data["change"], witness, questions.reasons(data.get("reasons", ())))
+
+
+def counted(found: Diff, seen: Mapping[Seen, int], calls: int) -> Diff:
+    """Return a difference with the numbers of recorded calls by region; `calls` are all that were decided."""
+    named = {region.tool for region in found.regions if region.tool is not None}
+    regions = tuple(replace(region, recorded=_recorded(region, seen, named)) for region in found.regions)
+    return replace(found, regions=regions, traffic=Traffic(calls, sum(seen.values())))
+
+
+def decided(policies: tuple[Policy, Policy], traffic: Iterable[ActionRequest]) -> tuple[Counter[Seen], int]:
+    """Decide recorded calls by both policies."""
+    old, new = policies
+    seen: Counter[Seen] = Counter()
+    calls = 0
+    for request in traffic:
+        calls += 1
+        was, now = old.evaluate(request), new.evaluate(request)
+        if differ(was, now):
+            key = Seen(request.tool, was.verdict.value, deciding_rule(was), now.verdict.value, deciding_rule(now))
+            seen[key] += 1
+    return seen, calls
+
+
+def _recorded(region: Region, seen: Mapping[Seen, int], named: set[str]) -> int:
+    sides = (region.old.verdict, region.old.rule.id, region.new.verdict, region.new.rule.id)
+    return sum(
+        count
+        for key, count in seen.items()
+        if key[1:] == sides and (key.tool == region.tool if region.tool is not None else key.tool not in named)
+    )
+
+
+def differ(old: Decision, new: Decision) -> bool:
+    """Return true if two decisions have different verdicts, or transforms with different arguments."""
+    if old.verdict is not new.verdict:
+        return True
+    changed = [None if item.transform_args is None else plain(item.transform_args) for item in (old, new)]
+    return changed[0] != changed[1]

@@ -1,0 +1,164 @@
+"""The questions that the core answers, asked about policies, and the check of each witness by the policies themselves.
+
+INVARIANT: no witness leaves this module before `Policy.evaluate` has decided it, and every policy in question gave the
+verdict that the core claims. Anything else is an `AnalysisError`: an answer that is wrong is worse than none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from bobcat import _core
+from bobcat.analysis.model import Answer, Proof, Reason, RuleRef, Unknown, Witness
+from bobcat.bundle.model import Policy
+from bobcat.errors import AnalysisError, BundleError, RequestError
+from bobcat.ir.schema import IrRule
+from bobcat.lint.subject import named_tools
+from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.request_json import request_from_data
+
+Progress: TypeAlias = Callable[[int, int, str], bool | None]
+"""Called with the number of tools done, their total, and the next tool; False stops the analysis."""
+Data: TypeAlias = dict[str, Any]  # Any: JSON
+Constraint: TypeAlias = Mapping[str, Any]  # Any: JSON
+DEFAULT = "<default>"
+"""The id in place of a rule where a default of the policy decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """The seconds that one question may take, without a limit for None, and the report of progress."""
+
+    seconds: float | None = None
+    progress: Progress | None = None
+
+
+class Questions:
+    """The questions about some policies, numbered in the order given."""
+
+    def __init__(self, policies: Sequence[Policy], effort: Effort = Effort()) -> None:
+        self.policies = tuple(policies)
+        self._effort = effort
+        try:
+            self._core = _core.Analysis([policy.ir_bytes for policy in policies])
+        except _core.CoreError as error:
+            raise BundleError(error.code, str(error)) from error
+
+    def ask(self, kind: str, **fields: Any) -> Data:  # Any: JSON
+        """Return the core's answer to one question."""
+        question = {"ask": kind, **fields}
+        if self._effort.seconds is not None:
+            question["seconds"] = self._effort.seconds
+        answer = self._core.ask(json.dumps(question).encode(), self._progress())
+        found: Data = json.loads(answer)
+        return found
+
+    def _progress(self) -> Callable[[int, int, str], bool] | None:
+        report = self._effort.progress
+        return None if report is None else lambda done, total, tool: report(done, total, tool) is not False
+
+    def find(self, *where: Constraint) -> Answer:
+        """Return a call that satisfies all constraints, or the proof that no such call exists."""
+        tools = self._named(where)
+        found = self.ask("find", where=list(where), **({"tools": tools} if tools else {}))
+        match found["answer"]:
+            case "none":
+                return Proof()
+            case "unknown":
+                return Unknown(self.reasons(found["reasons"]))
+            case _:
+                verdicts = [decision["verdict"] for decision in found["decisions"]]
+                witness = self.witness(found["witness"], dict(enumerate(verdicts)))
+                for constraint in where:
+                    self._check(constraint, witness)
+                return witness
+
+    def _named(self, where: Iterable[Constraint]) -> list[str]:
+        """Return the only tools for which matches can be true or in error; none where they name no tool."""
+        found: set[str] | None = None
+        for constraint in where:
+            if "match" in constraint and set(constraint["is"]) <= {"true", "error"}:
+                rule = self.policies[constraint["match"]].ir.rules[0]
+                names = set(named_tools(rule)) if isinstance(rule, IrRule) else set()
+                if names and all(isinstance(name, str) for name in names):
+                    found = names if found is None else found & names
+        return sorted(found or ())
+
+    def witness(self, data: Data, verdicts: Mapping[int, str]) -> Witness:
+        """Decide a call by all policies; `verdicts` are those that some must give, by number."""
+        request = _request(data)
+        decisions = tuple(policy.evaluate(request) for policy in self.policies)
+        for number, verdict in verdicts.items():
+            if decisions[number].verdict.value != verdict:
+                raise _wrong(f"policy {number} decides `{decisions[number].verdict.value}`, not `{verdict}`", data)
+        return Witness(request, decisions)
+
+    def _check(self, constraint: Constraint, witness: Witness) -> None:
+        """Check a witness against one constraint, by the evaluator."""
+        data = {"tool": witness.request.tool}
+        if "verdicts" in constraint:
+            given = witness.decisions[constraint["policy"]].verdict.value
+            if given not in constraint["verdicts"]:
+                raise _wrong(f"its verdict is `{given}`", data)
+        if "match" in constraint:
+            outcome = match_outcome(self.policies[constraint["match"]], witness.request)
+            if outcome not in constraint["is"]:
+                raise _wrong(f"its match is {outcome}", data)
+        if "tool" in constraint and witness.request.tool != constraint["tool"]:
+            raise _wrong("it is about another tool", data)
+
+    def reasons(self, given: Iterable[Data]) -> tuple[Reason, ...]:
+        """Return reasons of the core, each once, with the ids of their rules."""
+        found: dict[Reason, None] = {}
+        for item in given:
+            number, index = item.get("policy"), item.get("rule")
+            rule = None if number is None or index is None else rule_ref(self.policies[number], index).id
+            found[Reason(item["code"], item["message"], rule, item.get("path"))] = None
+        return tuple(found)
+
+
+def match_outcome(policy: Policy, request: ActionRequest) -> str:
+    """Return the outcome of the match of a policy with one rule."""
+    clause = policy.explain(request).rules[0].clause
+    assert clause is not None  # the only rule is always reached
+    return clause.outcome
+
+
+def rule_ref(policy: Policy, index: int | None) -> RuleRef:
+    """Return a rule of a policy by its index; a default for None."""
+    if index is None:
+        return RuleRef(DEFAULT)
+    rule = policy.ir.rules[index]
+    places = policy.source_map
+    return RuleRef(
+        str(rule.id) if isinstance(rule, IrRule) else rule.name,
+        index,
+        None if places is None else places.rule_span(index),
+    )
+
+
+def deciding_rule(decision: Decision) -> str:
+    """Return the id of the rule that decided, also by its error; `DEFAULT` for a default of the policy."""
+    return deciding_name(decision.matched_rules)
+
+
+def deciding_name(matched: Sequence[object]) -> str:
+    """Return the id of the last of the rules in a decision; see `deciding_rule`."""
+    name = str(matched[-1]) if matched else ""
+    if name.startswith("<rule_error:"):
+        return name.removeprefix("<rule_error:").rpartition(":")[0]
+    return DEFAULT if not name or name.startswith("<default:") else name
+
+
+def _request(data: Data) -> ActionRequest:
+    try:
+        return request_from_data(data)
+    except RequestError as error:
+        raise _wrong(f"it is not a request: {error}", data) from error
+
+
+def _wrong(problem: str, data: Data) -> AnalysisError:
+    return AnalysisError(f"the witness {json.dumps(data)} is wrong: {problem}")

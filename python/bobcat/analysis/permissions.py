@@ -1,0 +1,146 @@
+"""The surface of a policy: for each tool that it names, and for all others, the verdicts that calls can get."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from bobcat.analysis.calls import call_data
+from bobcat.analysis.engine import Data, Effort, Progress, Questions, deciding_rule, rule_ref
+from bobcat.analysis.inputs import PolicyInput, policy_of
+from bobcat.analysis.model import ORDER, Answer, JsonData, Proof, RuleRef, Unknown, Witness, reasons_json
+from bobcat.bundle.model import Policy
+from bobcat.model.decision import ActionRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """One verdict that calls of a tool can get, or may get; `tool` is None for tools that the policy does not name.
+
+    `rules` are those that give it. `recorded` is the number of recorded calls with it, None without traffic.
+    """
+
+    tool: str | None
+    verdict: str
+    rules: tuple[RuleRef, ...]
+    answer: Witness | Unknown
+    recorded: int | None = None
+
+    @property
+    def permits(self) -> bool:
+        """Return true for a verdict other than `deny`."""
+        return self.verdict != "deny"
+
+    def to_json(self) -> JsonData:
+        """Return the row as JSON data."""
+        found: JsonData = {
+            "tool": self.tool,
+            "verdict": self.verdict,
+            "rules": [rule.to_json() for rule in self.rules],
+            "call": call_data(self.answer.request) if isinstance(self.answer, Witness) else None,
+        }
+        if isinstance(self.answer, Unknown):
+            found["reasons"] = reasons_json(self.answer.reasons)
+        return found if self.recorded is None else {**found, "recorded": self.recorded}
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """The rows of a policy by tool, other tools last; of one tool, the loosest verdict first."""
+
+    rows: tuple[Permission, ...]
+
+    @property
+    def permitted(self) -> tuple[Permission, ...]:
+        """The rows of calls that are not denied."""
+        return tuple(row for row in self.rows if row.permits)
+
+    @property
+    def unused(self) -> tuple[Permission, ...]:
+        """The permitted rows without a recorded call."""
+        return tuple(row for row in self.permitted if row.recorded == 0)
+
+    def to_json(self) -> JsonData:
+        """Return the surface as JSON data."""
+        return {"rows": [row.to_json() for row in self.rows]}
+
+
+def surface(
+    policy: PolicyInput,
+    *,
+    traffic: Iterable[ActionRequest] | None = None,
+    budget: float | None = None,
+    progress: Progress | None = None,
+) -> Surface:
+    """Return the verdicts that calls of each tool can get, with a call and the rules for each.
+
+    With `traffic`, recorded calls, there is a row for each rule, and the number of calls that it decided.
+    """
+    subject = policy_of(policy)
+    questions = Questions([subject], Effort(budget, progress))
+    rows = [row for item in questions.ask("tools")["tools"] for row in _rows(questions, item)]
+    if traffic is not None:
+        counts = _counts(subject, traffic)
+        named = {row.tool for row in rows if row.tool is not None}
+        rows = [each for row in rows for each in _by_rule(questions, row, counts, named)]
+    return Surface(tuple(rows))
+
+
+def _rows(questions: Questions, data: Data) -> Iterable[Permission]:
+    (own,) = data["policies"]
+    for verdict in reversed(ORDER):
+        state = own["verdicts"].get(verdict, "none")
+        if state == "none":
+            continue
+        rules = tuple(rule_ref(questions.policies[0], index) for index in own["rules"].get(verdict) or (None,))
+        answer: Answer = (
+            questions.witness(own["witnesses"][verdict], {0: verdict})
+            if state == "witness"
+            else _asked(questions, data["tool"], verdict)
+        )
+        if not isinstance(answer, Proof):
+            yield Permission(data["tool"], verdict, rules, answer)
+
+
+def _asked(questions: Questions, tool: str | None, verdict: str) -> Answer:
+    """Ask for a call again, for the reasons that it is unknown."""
+    if tool is None:
+        return Unknown(())
+    return questions.find({"policy": 0, "verdicts": [verdict]}, {"tool": tool})
+
+
+def _counts(policy: Policy, traffic: Iterable[ActionRequest]) -> Counter[tuple[str, str, str]]:
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for request in traffic:
+        decision = policy.evaluate(request)
+        counts[request.tool, decision.verdict.value, deciding_rule(decision)] += 1
+    return counts
+
+
+def _by_rule(
+    questions: Questions, row: Permission, counts: Counter[tuple[str, str, str]], named: set[str]
+) -> Iterable[Permission]:
+    """Yield a row for each rule of a row, with the calls that it decided."""
+    for rule in row.rules or (None,):
+        recorded = sum(
+            count
+            for (tool, verdict, name), count in counts.items()
+            if verdict == row.verdict
+            and (rule is None or name == rule.id)
+            and (tool == row.tool if row.tool is not None else tool not in named)
+        )
+        if rule is None or len(row.rules) == 1:
+            yield replace(row, recorded=recorded)
+            continue
+        answer = _call_of(questions, row, rule)
+        if not isinstance(answer, Proof):
+            yield Permission(row.tool, row.verdict, (rule,), answer, recorded)
+
+
+def _call_of(questions: Questions, row: Permission, rule: RuleRef) -> Answer:
+    """Return a call of one rule; for tools without a name, the one of the row where that rule decides it."""
+    if row.tool is not None:
+        return questions.find({"policy": 0, "rules": [rule.index]}, {"tool": row.tool})
+    decides = isinstance(row.answer, Witness) and deciding_rule(row.answer.decision) == rule.id
+    return row.answer if decides else Unknown(())

@@ -1,0 +1,145 @@
+"""A difference as text: a short summary, its regions as lines, and the same in Markdown for a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from bobcat.analysis.calls import call_text
+from bobcat.analysis.engine import DEFAULT
+from bobcat.analysis.model import Diff, Reason, Region, RuleRef, Side
+from bobcat.diagnostics.render import place
+from bobcat.text.display import safe_name, safe_text
+
+SAME = "proved: both policies decide every call alike"
+_HEADS = {"loosening": "permits more", "arguments": "other arguments", "tightening": "permits less"}
+_BACKTICKS = re.compile("`+")
+
+
+def summary_lines(found: Diff) -> list[str]:
+    """Return one line for each region, what became permitted first, after a line with the counts."""
+    if found.same:
+        return [SAME]
+    return [counts_line(found), *(_one_line(region) for region in found.regions), *map(reason_text, found.reasons)]
+
+
+def counts_line(found: Diff) -> str:
+    """Return the numbers of regions in one line."""
+    parts = [
+        f"{len(found.loosening)} loosened" if found.loosening else "",
+        f"{len(found.tightening)} tightened" if found.tightening else "",
+        f"{len(found.unknown) + len(found.reasons)} unknown" if found.unknown or found.reasons else "",
+    ]
+    return ", ".join(filter(None, parts)) or "no difference found, which is not a proof"
+
+
+def _one_line(region: Region) -> str:
+    mark = "?" if region.witness is None else "+" if region.loosens else "-"
+    old, new = region.old.rule, region.new.rule
+    return f"{mark} {tool_text(region)}: {verdicts_text(region)} (was {rule_text(old)}, now {rule_text(new)})"
+
+
+def region_lines(found: Diff) -> Iterator[str]:
+    """Yield the regions as text, grouped by the direction of the change."""
+    for head in _HEADS:
+        group = [region for region in found.found if region.change == head]
+        if group:
+            yield f"{_HEADS[head]}:"
+            for region in group:
+                yield from _region(region)
+    if found.unknown or found.reasons:
+        yield "unknown:"
+        for region in found.unknown:
+            yield from _region(region)
+        for reason in found.reasons:
+            yield f"  {reason_text(reason)}"
+
+
+def _region(region: Region) -> Iterator[str]:
+    recorded = "" if region.recorded is None else f"   {region.recorded:,} recorded call{'s' * (region.recorded != 1)}"
+    yield f"  {tool_text(region)}: {verdicts_text(region)}{recorded}"
+    if region.witness is not None:
+        yield f"    call  {call_text(region.witness.request)}"
+    yield f"    old   {_side(region.old)}"
+    yield f"    new   {_side(region.new)}"
+    for reason in region.reasons:
+        yield f"    {reason_text(reason)}"
+
+
+def markdown_lines(found: Diff, old: str, new: str) -> Iterator[str]:
+    """Yield a difference in Markdown: a headline, then a table for each direction."""
+    yield f"### Policy change: {_code(old)} → {_code(new)}"
+    yield ""
+    if found.same:
+        yield "Proved: both policies decide every call alike."
+        return
+    yield f"**{counts_line(found)}**"
+    for head, title in _HEADS.items():
+        yield from _table(title, [region for region in found.found if region.change == head])
+    yield from _table("unknown", found.unknown)
+    if found.reasons:
+        yield ""
+        yield from (f"- {_escaped(reason_text(reason))}" for reason in found.reasons)
+    if found.traffic is not None:
+        yield ""
+        yield f"{found.traffic.changed:,} of {found.traffic.calls:,} recorded calls are decided differently."
+
+
+def _table(title: str, regions: Sequence[Region]) -> Iterator[str]:
+    if not regions:
+        return
+    yield ""
+    yield f"#### {title[0].upper()}{title[1:]}"
+    yield ""
+    counted = any(region.recorded is not None for region in regions)
+    yield f"| tool | verdict | a call | old rule | new rule |{' recorded |' if counted else ''}"
+    yield f"|---|---|---|---|---|{'---|' if counted else ''}"
+    for region in regions:
+        call = _code(call_text(region.witness.request)) if region.witness is not None else _unknown(region.reasons)
+        rules = f"{_escaped(_side(region.old))} | {_escaped(_side(region.new))}"
+        row = f"| {_escaped(tool_text(region))} | {verdicts_text(region)} | {call} | {rules} |"
+        yield f"{row} {region.recorded:,} |" if region.recorded is not None else row
+
+
+def _unknown(reasons: Iterable[Reason]) -> str:
+    return _escaped("; ".join(map(reason_text, reasons)))
+
+
+def _code(text: str) -> str:
+    """Return a text as code of Markdown, also one with backticks or the sign between cells."""
+    shown = safe_text(text).replace("|", "\\|")
+    longest = max(map(len, _BACKTICKS.findall(shown)), default=0)
+    space = " " if longest else ""
+    return f"{'`' * (longest + 1)}{space}{shown}{space}{'`' * (longest + 1)}"
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{sign}" if sign in "\\|*_<>[]" else sign for sign in text)
+
+
+def tool_text(region: Region) -> str:
+    """Return the tool of a region."""
+    return "any other tool" if region.tool is None else safe_name(region.tool)
+
+
+def verdicts_text(region: Region) -> str:
+    """Return the verdicts of both sides."""
+    if region.change == "arguments":
+        return f"{region.old.verdict} with other arguments"
+    return f"{region.old.verdict} -> {region.new.verdict}"
+
+
+def rule_text(rule: RuleRef) -> str:
+    """Return a rule in a few words."""
+    return "default" if rule.id == DEFAULT else f"`{safe_name(rule.id)}`"
+
+
+def _side(side: Side) -> str:
+    where = "" if side.rule.span is None else f"  {safe_text(place(side.rule.span))}"
+    return f"{side.verdict} by {rule_text(side.rule)}{where}"
+
+
+def reason_text(reason: Reason) -> str:
+    """Return a reason in one line."""
+    rule = "" if reason.rule is None else f" (rule `{safe_name(reason.rule)}`)"
+    return f"{reason.code}: {safe_text(reason.message)}{rule}"

@@ -1,0 +1,86 @@
+"""Options, progress and exit codes that the commands of exact analysis share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bobcat.cli.failures import FINDINGS, UNREADABLE
+from bobcat.cli.options import Decorated, FiniteRange
+
+if TYPE_CHECKING:
+    from bobcat.analysis.engine import Progress
+    from bobcat.analysis.model import Answer
+
+UNKNOWN = 5
+"""Exit code of an answer that is unknown."""
+
+VERDICTS = ("allow", "transform", "dry_run", "approve_required", "deny")
+"""Verdicts from the loosest to the strictest."""
+
+budget_option = click.option(
+    "--budget",
+    type=FiniteRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Answer `unknown` for what takes longer than this.",
+)
+
+
+def exits_unreadable(command: Decorated) -> Decorated:
+    """Exit with 3 for a policy with errors: 1 is an answer of the command."""
+
+    @wraps(command)
+    def guarded(*args: Any, **given: Any) -> Any:  # Any: click passes what the decorators declare
+        from bobcat.cli.failures import report_failure
+        from bobcat.errors import PolicyCompileError
+
+        try:
+            return command(*args, **given)
+        except PolicyCompileError as error:
+            report_failure(error)
+            return UNREADABLE
+        except click.exceptions.Exit as leaving:
+            code = UNREADABLE if leaving.exit_code == FINDINGS else leaving.exit_code
+            raise click.exceptions.Exit(code) from leaving
+
+    return guarded
+
+
+@contextmanager
+def analysis_progress() -> Iterator[Progress | None]:
+    """Show on a terminal how many tools are analysed."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=1, label="analysing", file=sys.stderr, item_show_func=_shown) as bar:
+
+        def report(done: int, total: int, tool: str) -> bool:
+            bar.length = max(total, 1)
+            bar.update(done - bar.pos, tool)
+            return True
+
+        yield report
+
+
+def _shown(tool: str | None) -> str:
+    from bobcat.text.display import safe_name
+
+    return "" if tool is None else safe_name(tool, limit=40)
+
+
+def answer_code(answer: Answer, *, witness: int, proof: int) -> int:
+    """Return the exit code of an answer: 5 for an unknown."""
+    from bobcat.analysis.model import Proof, Witness
+
+    match answer:
+        case Witness():
+            return witness
+        case Proof():
+            return proof
+        case _:
+            return UNKNOWN

@@ -1,0 +1,161 @@
+"""Policies at two revisions of a git repository, with the files that they include there.
+
+The files of a revision are written into a temporary directory, in their own places, so that includes are found as in a
+checkout. Modules of rules are left out: reading one runs its code.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bobcat.cli.failures import InputError
+
+if TYPE_CHECKING:
+    from bobcat.bundle import Policy
+
+MAX_ARCHIVE_BYTES = 1 << 30
+"""Bytes of the policies and other YAML files of a revision."""
+_ENDINGS = ("yaml", "yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """Two commits, with the names that they were given."""
+
+    old: str
+    new: str
+    old_name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One policy whose bytes differ, with its path in the repository, and the roots of both revisions.
+
+    None stands for a side on which it does not exist.
+    """
+
+    path: str
+    old: Path | None
+    new: Path | None
+
+    def load(self) -> tuple[Policy, Policy]:
+        """Compile both sides; one that does not exist denies every call. Raises `PolicyCompileError`."""
+        return _compiled(self.path, self.old), _compiled(self.path, self.new)
+
+
+def revisions_of(text: str) -> Revisions:
+    """Read `A...B`, from their merge base, or `A..B`; an empty side is `HEAD`."""
+    old, dots, new = text.partition("...")
+    merged = bool(dots)
+    if not dots:
+        old, dots, new = text.partition("..")
+    if not dots:
+        raise click.UsageError(f"`--git {text}`: write A...B, or A..B")
+    names = [name or "HEAD" for name in (old, new)]
+    commits = [_commit(name) for name in names]
+    if merged:
+        commits[0] = _git("merge-base", *commits).decode().strip()
+    return Revisions(commits[0], commits[1], *names)
+
+
+def _commit(name: str) -> str:
+    if name.startswith("-"):
+        raise click.UsageError(f"`--git`: `{name}` is not a revision")
+    return (
+        _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", what=name).decode().strip()
+    )
+
+
+@contextmanager
+def changed_policies(revisions: Revisions, paths: Sequence[str]) -> Iterator[list[Changed]]:
+    """Yield the policies below some paths that differ between two revisions, by themselves or by what they include."""
+    top = _git("rev-parse", "--show-toplevel").decode().rstrip("\n")
+    wanted = [_inside(path, top) for path in paths]
+    with tempfile.TemporaryDirectory(prefix="bobcat-diff-") as directory:
+        roots = [Path(directory, side) for side in ("old", "new")]
+        for root, commit in zip(roots, (revisions.old, revisions.new), strict=True):
+            root.mkdir()
+            _extract(commit, top, root)
+        yield list(_changed(roots, wanted))
+
+
+def _changed(roots: Sequence[Path], wanted: Sequence[str]) -> Iterator[Changed]:
+    from bobcat.cli.policy_files import policies_below
+    from bobcat.frontend.strict.includes import included_files
+
+    content: list[dict[str, dict[str, bytes]]] = []
+    for root in roots:
+        policies = policies_below(str(root)).policies
+        files = {path: [path, *included_files(path, str(root))] for path in policies}
+        included = {os.path.realpath(file) for own in files.values() for file in own[1:]}
+        content.append({
+            os.path.relpath(path, root): {os.path.relpath(file, root): Path(file).read_bytes() for file in own}
+            for path, own in files.items()
+            if os.path.realpath(path) not in included
+        })  # fmt: skip
+    old, new = content
+    for path in sorted({*old, *new}):
+        if old.get(path) != new.get(path) and (not wanted or any(_is_below(path, place) for place in wanted)):
+            yield Changed(path, roots[0] if path in old else None, roots[1] if path in new else None)
+
+
+def _compiled(path: str, root: Path | None) -> Policy:
+    from bobcat.analysis.inputs import denies_everything
+    from bobcat.compiler import load_policy_file
+
+    if root is None:
+        return denies_everything()
+    with chdir(root):  # so that findings and rules have paths in the repository
+        return load_policy_file(path, include_root=".")
+
+
+def _is_below(path: str, place: str) -> bool:
+    return place == "." or path == place or path.startswith(f"{place}/")
+
+
+def _inside(path: str, top: str) -> str:
+    """Return a path from the current directory as one from the top of the repository."""
+    found = os.path.relpath(os.path.realpath(path), os.path.realpath(top))
+    if found.startswith(".."):
+        raise click.UsageError(f"`{path}` is outside of the repository")
+    return found
+
+
+def _extract(commit: str, top: str, root: Path) -> None:
+    """Write the YAML files of a commit below a directory."""
+    listed = _git("-C", top, "ls-tree", "-r", "--name-only", "-z", commit).split(b"\0")
+    # git refuses a pattern that no file matches.
+    patterns = [
+        f":(glob)**/*.{ending}" for ending in _ENDINGS if any(name.endswith(f".{ending}".encode()) for name in listed)
+    ]
+    if not patterns:
+        return
+    data = _git("-C", top, "archive", "--format=tar", commit, "--", *patterns)
+    if len(data) > MAX_ARCHIVE_BYTES:
+        raise InputError(f"the YAML files of {commit[:12]} have more than {MAX_ARCHIVE_BYTES:,} bytes")
+    with tarfile.open(fileobj=BytesIO(data)) as archive:
+        members = [member for member in archive.getmembers() if member.isfile()]  # links are not followed
+        archive.extractall(root, members, filter="data")
+
+
+def _git(*arguments: str, what: str = "") -> bytes:
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, check=False)
+    except OSError as error:
+        raise InputError(f"cannot run git: {error.strerror}") from error
+    if done.returncode:
+        problem = done.stderr.decode("utf-8", "replace").strip() or f"`{what or arguments[0]}` is not a revision"
+        raise InputError(f"git: {problem.splitlines()[-1]}")
+    return done.stdout

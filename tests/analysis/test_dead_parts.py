@@ -1,0 +1,127 @@
+"""`analysis.dead`, `surface` and `holes`, beside the decisions of a small domain."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+
+import msgspec
+import pytest
+
+import campaign
+from analysis.enumeration import Enumeration, requests
+from analysis.generated_policies import DOMAIN, compiled, policy_source
+from bobcat import Policy, Request
+from bobcat.analysis import Witness, dead, holes, surface
+from bobcat.analysis.dead_clauses import dead_places, replaced
+from bobcat.analysis.engine import Effort
+from bobcat.analysis.variations import KINDS
+from bobcat.ir import construct
+from bobcat.ir.schema import IrRule
+
+PARTS = 4
+SEEDS = campaign.examples(60)
+REQUESTS = list(requests(DOMAIN))
+
+
+def decided(policy: Policy) -> list[tuple[str, object]]:
+    return [
+        (decisions[0].verdict.value, decisions[0].transform_args)
+        for _, _, decisions in Enumeration([policy], REQUESTS).each()
+    ]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_dead_clause_changes_no_decision(part: int) -> None:
+    for seed in campaign.seeds(SEEDS, part, PARTS):
+        policy = compiled(policy_source(random.Random(seed), transforms=False))
+        before = decided(policy)
+        indexes = range(len(policy.ir.rules))
+        for index, at in islice(dead_places(policy, indexes, Effort()), 6):
+            rule = policy.ir.rules[index]
+            assert isinstance(rule, IrRule)
+            same = []
+            for constant in (construct.TRUE, construct.FALSE):
+                rules = [*policy.ir.rules]
+                rules[index] = msgspec.structs.replace(rule, match=replaced(rule.match, at, constant))
+                same.append(
+                    decided(Policy.from_policy(msgspec.structs.replace(policy.ir, rules=tuple(rules)))) == before
+                )
+            assert any(same), (seed, index, at)
+
+
+def test_a_dead_clause_is_listed_with_its_text_and_place() -> None:
+    text = "rules:\n  - id: a\n    match: {tool: t, args.x.gt: 5, all_of: [{args.x.gt: 3}]}\n    decision: allow\n"
+    (clause,) = dead(Policy.compile(text, source_path="p.yaml")).clauses
+    assert clause.text == "args.x > 3"
+    assert clause.span is not None
+    assert (clause.span.file, clause.span.line) == ("p.yaml", 3)
+
+
+def test_several_rules_together_take_all_calls_of_another() -> None:
+    found = dead("""
+rules:
+  - {id: low, match: {tool: t, args.n.lt: 5}, decision: allow}
+  - {id: high, match: {tool: t, args.n.ge: 5}, decision: deny}
+  - {id: other, match: {tool: u}, decision: allow}
+  - {id: some, match: {tool: t, args.n.between: [1, 9]}, decision: deny}
+""")
+    (rule,) = found.rules
+    assert (rule.rule.id, rule.why) == ("some", "shadowed")
+    assert [item.id for item in rule.culprits] == ["low", "high"]
+
+
+def test_a_contradiction_and_a_shadowed_rule_have_different_reasons() -> None:
+    found = dead("rules: [{id: a, match: {tool: t, args.n.lt: 1, args.n.gt: 2}, decision: allow}]")
+    assert [(item.rule.id, item.why) for item in found.rules] == [("a", "contradiction")]
+
+
+def test_a_monitored_rule_is_not_dead() -> None:
+    assert not dead("rules: [{id: a, match: {tool: t}, decision: allow, mode: monitor}]").rules
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_verdict_of_a_small_domain_is_on_the_surface(part: int) -> None:
+    for seed in campaign.seeds(SEEDS, part, PARTS):
+        policy = compiled(policy_source(random.Random(seed)))
+        found = surface(policy)
+        rows = {(row.tool, row.verdict) for row in found.rows}
+        named = {row.tool for row in found.rows}
+        for _, request, decisions in Enumeration([policy], REQUESTS).each():
+            tool = request.tool if request.tool in named else None
+            assert (tool, decisions[0].verdict.value) in rows
+        for row in found.rows:
+            if isinstance(row.answer, Witness):
+                assert row.answer.decision.verdict.value == row.verdict
+
+
+def test_permissions_without_a_recorded_call_are_unused() -> None:
+    policy = """
+rules:
+  - {id: a, match: {tool: t, args.x: 1}, decision: allow}
+  - {id: b, match: {tool: t, args.x: 2}, decision: allow}
+"""
+    found = surface(policy, traffic=[Request("t", {"x": 1})])
+    unused = {(row.tool, rule.id) for row in found.unused for rule in row.rules}
+    assert ("t", "b") in unused
+    assert ("t", "a") not in unused
+
+
+def test_holes_are_found_for_each_kind_that_a_denial_misses() -> None:
+    policy = Policy.compile("""
+rules:
+  - {id: no-host, match: {tool: get, args.url: 'https://evil.example/x'}, decision: deny, priority: 1}
+  - {id: get, match: {tool: get}, decision: allow}
+""")
+    found = holes(policy)
+    assert {hole.kind for hole in found.holes} >= set(KINDS) - {"wrong_type", "list_of_one"}
+    for hole in found.holes:
+        assert policy.evaluate(hole.missed.request).verdict.value == "allow"
+        assert policy.evaluate(hole.taken.request).verdict.value == "deny"
+
+
+def test_holes_of_a_rule_that_permits_are_refused() -> None:
+    with pytest.raises(ValueError, match="permits"):
+        holes("rules: [{id: a, match: {tool: t}, decision: allow}]", "a")
+    with pytest.raises(ValueError, match="no rule"):
+        holes("rules: []", "a")

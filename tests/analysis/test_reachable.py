@@ -1,0 +1,92 @@
+"""`analysis.can`: a call, a proof, or the reasons that neither was found."""
+
+from __future__ import annotations
+
+import pytest
+
+from bobcat import Policy
+from bobcat.analysis import Proof, Unknown, Witness, can
+from bobcat.errors import PolicyCompileError
+
+POLICY = """
+rules:
+  - {id: no-prod, match: {tool: delete, context.environment: prod}, decision: deny, priority: 5}
+  - {id: deletes, match: {tool: delete, args.path.starts_with: /tmp/}, decision: allow}
+  - {id: shell, match: {tool: sh, args.cmd.matches: '^(ls|cat) [a-z/]+$'}, decision: allow}
+"""
+
+
+def witness(answer: object) -> Witness:
+    assert isinstance(answer, Witness)
+    return answer
+
+
+def test_a_call_is_found_and_decided_by_the_policy() -> None:
+    found = witness(can(POLICY, tool="delete"))
+    assert found.decision.verdict.value == "allow"
+    assert found.request.args["path"].startswith("/tmp/")
+    assert found.request.context.environment != "prod"
+
+
+def test_a_combination_that_a_denial_excludes_is_proved_impossible() -> None:
+    assert can(POLICY, tool="delete", when="context.environment: prod") == Proof()
+
+
+def test_a_pattern_excludes_what_it_does_not_match() -> None:
+    assert can(POLICY, tool="sh", when={"args.cmd.contains": "rm"}) != Proof()  # a path may have these letters
+    assert can(POLICY, tool="sh", when={"args.cmd.contains": ";"}) == Proof()
+    assert can(POLICY, tool="sh", when={"args.cmd.matches": "^rm"}) == Proof()
+
+
+def test_a_tool_that_no_rule_names_is_never_allowed() -> None:
+    assert can(POLICY, tool="other") == Proof()
+    assert isinstance(can(POLICY, tool="other", verdict=["deny", "approve_required"]), Witness)
+
+
+def test_an_answer_is_true_only_if_there_is_a_call() -> None:
+    assert can(POLICY, tool="delete")
+    assert not can(POLICY, tool="other")
+    with pytest.raises(TypeError, match="unknown"):
+        bool(Unknown(()))
+
+
+def test_the_match_is_read_as_a_rule_that_restricts_reads_it() -> None:
+    found = witness(can(POLICY, tool="delete", when={"not": {"args.force": True}}))
+    assert "force" not in found.request.args or found.request.args["force"] is not True
+
+
+def test_an_unknown_verdict_and_a_bad_match_are_refused() -> None:
+    with pytest.raises(ValueError, match="verdicts are"):
+        can(POLICY, verdict="permit")
+    with pytest.raises(PolicyCompileError, match="E0"):
+        can(POLICY, when="args.path: {starts_with: /}")
+    with pytest.raises(PolicyCompileError):
+        can(POLICY, when="")
+
+
+def test_what_the_state_of_a_run_decides_is_unknown_with_its_reason() -> None:
+    policy = Policy.compile("rules: [{id: few, match: {tool: pay, run.count.pay.lt: 3}, decision: allow}]")
+    answer = can(policy, tool="pay")
+    assert isinstance(answer, Unknown)
+    assert {reason.code for reason in answer.reasons} == {"memory"}
+    assert can(policy, tool="read") == Proof()
+
+
+def test_a_policy_of_lynx_is_unknown() -> None:
+    policy = Policy.compile({"rules": [{"match": {"tool": "x"}, "decision": "allow"}]}, profile="lynx")
+    answer = can(policy)
+    assert isinstance(answer, Unknown)
+    assert {reason.code for reason in answer.reasons} == {"lynx_profile"}
+
+
+def test_a_python_callable_is_unknown_where_it_can_be_reached() -> None:
+    def asks(request: object, context: object) -> None:
+        return None
+
+    policy = Policy.compile(
+        "rules: [{id: x, match: {tool: x}, decision: deny, priority: 9}]", python_rules=[asks], uncompiled="callable"
+    )
+    if policy.python_rules:
+        answer = can(policy, tool="y")
+        assert isinstance(answer, Unknown)
+    assert can(policy, tool="x") == Proof()

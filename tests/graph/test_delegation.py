@@ -1,0 +1,69 @@
+"""Handoffs with `delegation="within"`: a node permits no call more than the one that hands over to it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bobcat import FinalAnswer, GraphNode, Policy, ToolSet, compile_graph, run_graph, tool
+
+WIDE = (
+    "rules: [{id: r, match: {tool: read}, decision: allow}, {id: w, match: {tool: write}, decision: approve_required}]"
+)
+NARROW = "rules: [{id: r, match: {tool: read, args.path.starts_with: /work/}, decision: allow}]"
+FLOW = "start: a\nedges:\n  - {from: a, to: b}\n  - {from: b, to: done}\n"
+
+
+@tool()
+async def read(path: str) -> str:
+    return path
+
+
+class Answers:
+    async def step(self, conversation: Any) -> FinalAnswer:
+        return FinalAnswer("done")
+
+
+def node(policy: str, **given: Any) -> GraphNode:
+    return GraphNode(Answers(), ToolSet.from_functions(read), Policy.compile(policy), **given)
+
+
+def run(nodes: dict[str, GraphNode], router: Any = None, **given: Any) -> Any:
+    given = {"router": router or compile_graph(FLOW), "delegation": "within", **given}
+    return asyncio.run(run_graph(nodes, "task", **given))
+
+
+def test_a_narrower_node_may_follow() -> None:
+    assert run({"a": node(WIDE), "b": node(NARROW)}).outcome == "succeeded"
+
+
+def test_a_wider_node_is_refused_before_anything_runs() -> None:
+    with pytest.raises(ValueError, match=r"node 'b' may not exceed node 'a'.*read"):
+        run({"a": node(NARROW), "b": node(WIDE)})
+
+
+def test_a_declared_reason_permits_a_wider_node() -> None:
+    assert run({"a": node(NARROW), "b": node(WIDE, exceeds="the writer is reviewed")}).outcome == "succeeded"
+
+
+def test_a_router_is_checked_at_the_handoff() -> None:
+    nodes = {"a": node(NARROW), "b": node(WIDE)}
+    result = run(nodes, lambda outcome: "b" if outcome.node == "a" else None, start="a")
+    assert result.outcome == "failed"
+    assert "may not exceed" in (result.error or "")
+    assert [item.node for item in result.path] == ["a"]
+
+
+def test_what_is_not_proved_is_refused() -> None:
+    few = "rules: [{id: r, match: {tool: read, run.count.read.lt: 3}, decision: allow}]"
+    more = "rules: [{id: r, match: {tool: read, run.count.read.lt: 4}, decision: allow}]"
+    with pytest.raises(ValueError, match="not proved"):
+        run({"a": node(few), "b": node(more)})
+
+
+def test_nodes_are_independent_by_default() -> None:
+    assert run({"a": node(NARROW), "b": node(WIDE)}, delegation="independent").outcome == "succeeded"
+    with pytest.raises(ValueError, match="delegation must be"):
+        run({"a": node(NARROW), "b": node(WIDE)}, delegation="none")
