@@ -246,6 +246,17 @@ def test_the_store_was_set_back(site: Site) -> None:
     assert [each["uncertain"] for each in site.bobcat("approvals", "list", "--format", "json").json()] == [True]
 
 
+@SQLITE
+def test_a_backup_is_damaged(site: Site, tmp_path: Path) -> None:
+    site.queue("answer", "a")
+    assert site.bobcat("runs", "backup", "b.jsonl").code == 0
+    data = Path("b.jsonl").read_bytes()
+    Path("b.jsonl").write_bytes(data[: len(data) - 20])
+    other = tmp_path / "other.db"
+    done = site.run("runs", "restore", "b.jsonl", "--store", f"sqlite:///{other}")
+    assert (done.code, "(damaged)" in done.err, other.exists()) == (3, True, False)
+
+
 def test_every_row_of_the_page_is_performed_here() -> None:
     table = PAGE.partition("## Failures")[2]
     rows = [row.strip() for row in re.findall(r"^\| ([^|]+?) \| [^|]+ \| [^|]+ \|$", table, re.MULTILINE)]

@@ -12,6 +12,7 @@ from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
 from bobcat.cli.output import show_rows, write_json
+from bobcat.cli.runs_backup import backup, restore
 from bobcat.cli.runs_bulk import cancel, delete, prune, retry
 from bobcat.cli.runs_list import list_, run_json
 from bobcat.cli.store import store_option, with_jobs
@@ -27,7 +28,7 @@ def runs() -> None:
     """Queue, list, show, resume, retry, cancel and delete runs."""
 
 
-for _command in (list_, retry, cancel, delete, prune):
+for _command in (list_, retry, cancel, delete, prune, backup, restore):
     runs.add_command(_command)
 
 

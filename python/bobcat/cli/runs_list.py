@@ -70,6 +70,9 @@ def run_json(run: RunSummary) -> dict[str, Any]:  # Any: JSON
         "updated": run.updated.isoformat(),
         "detail": dict(run.detail),
         "restored": run.restored,
+        "kind": None if run.queue is None else run.queue.kind,
+        "tenant": None if run.queue is None else run.queue.tenant,
+        "attempts": None if run.queue is None else run.queue.attempts,
     }
 
 

@@ -12,9 +12,11 @@ from typing import TypeVar
 
 from bobcat.journal.records import StepRecord
 from bobcat.stores.codec import FENCE_JUMP, RecordRow, body_of, microseconds, moment_of
+from bobcat.stores.counts import StoreCounts
 from bobcat.stores.errors import duplicate_record, lease_lost
 from bobcat.stores.lease_clock import ClockSample
 from bobcat.stores.local import RunState, recent
+from bobcat.stores.local_counts import counts_of
 from bobcat.stores.local_queue import LocalQueue, overdue_first
 from bobcat.stores.memory_queue import QueueIndex
 from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary
@@ -145,6 +147,11 @@ class MemoryStore(LocalQueue[None, _MemoryRunState]):
             updated = moment_of(self._now())
             found.entries[key] = Entry(kind, key, expected + 1, body_of(text), updated)
             return updated
+
+    async def counts(self) -> StoreCounts:
+        """Count the live runs."""
+        with self._lock:
+            return counts_of(self._states.values(), self._now())
 
     async def _discard(self, entry: Entry, updated: int) -> bool | None:
         with self._lock:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bobcat._core import __version__
-from bobcat.stores.counts import LIVE, StoreCounts, count_live
+from bobcat.stores.counts import StoreCounts, count_live
 from bobcat.stores.protocol import DurableStore
 from bobcat.workers.activity import BOUNDS, LATENCIES, Activity
 from bobcat.workers.worker_metrics import TOTALS
@@ -60,8 +60,7 @@ def export_metrics(
         counts = state.read()
         if counts is None:
             return []
-        by_status = {status: sum(n for (each, _), n in counts.runs.items() if each == status) for status in LIVE}
-        return [observed(number, {"bobcat.status": status}) for status, number in by_status.items()]
+        return [observed(number, {"bobcat.status": status}) for status, number in counts.runs.items()]
 
     def of_store(value: Callable[[StoreCounts], float]) -> Callable[[CallbackOptions], Iterable[Observation]]:
         def observe(_: CallbackOptions) -> Iterable[Observation]:

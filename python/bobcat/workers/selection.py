@@ -88,7 +88,9 @@ async def _matching(store: DurableStore, conditions: RunFilter, run: RunSummary)
 
 
 def _listed_job(run: RunSummary) -> tuple[str | None, str | None]:
-    """The tenant and the kind in the detail of a run that is queued or executing; else None."""
+    """The tenant and the kind of a run with an entry in the queue, or with a job in its detail; else None."""
+    if run.queue is not None:
+        return run.queue.tenant, run.queue.kind
     job: Any = run.detail.get("job")  # Any: JSON that another program may have written
     if not isinstance(job, Mapping) or not isinstance(job.get("name"), str) or "tenant" not in job:
         return None, None

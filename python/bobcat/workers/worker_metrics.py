@@ -5,11 +5,10 @@ INVARIANT: label values are kinds of runs, outcomes and statuses, never text tha
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from bobcat.stores.counts import LIVE, StoreCounts
+from bobcat.stores.counts import StoreCounts
 from bobcat.text.prometheus import Sample, histogram_samples, metric_text
 from bobcat.workers.activity import BOUNDS, LATENCIES, Activity
 
@@ -43,11 +42,8 @@ def metrics_text(activity: Activity, counts: StoreCounts | None, *, concurrency:
 
 
 def _of_store(counts: StoreCounts) -> Iterable[str]:
-    by_status: Counter[str] = Counter(dict.fromkeys(LIVE, 0))
-    for (status, _), number in counts.runs.items():
-        by_status[status] += number
     yield metric_text("runs", "gauge", "Runs that go on, by status.",
-                      [("", {"status": status}, number) for status, number in by_status.items()])  # fmt: skip
+                      [("", {"status": status}, number) for status, number in counts.runs.items()])  # fmt: skip
     yield metric_text("queued_runs", "gauge", "Queued runs by kind.", _queued(counts))
     yield _gauge("queue_due_runs", "Queued runs whose time has come.", counts.due)
     yield _gauge("queue_oldest_seconds", "Time since the first of them could start.", _age(counts, counts.oldest_due))
@@ -57,9 +53,7 @@ def _of_store(counts: StoreCounts) -> Iterable[str]:
 
 
 def _queued(counts: StoreCounts) -> list[Sample]:
-    return [
-        ("", {"kind": kind}, number) for (status, kind), number in sorted(counts.runs.items()) if status == "queued"
-    ]
+    return [("", {"kind": kind}, number) for kind, number in sorted(counts.queued.items())]
 
 
 def _age(counts: StoreCounts, since: datetime | None) -> float:

@@ -7,7 +7,7 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -18,6 +18,7 @@ from bobcat.aio.tasks import wait_shielded
 from bobcat.errors import StoreError
 from bobcat.journal.records import StepRecord
 from bobcat.logs import logger
+from bobcat.stores.backup_items import SavedItem
 from bobcat.stores.codec import (
     FENCE_JUMP,
     RecordRow,
@@ -26,6 +27,7 @@ from bobcat.stores.codec import (
     name_of,
     text_of,
 )
+from bobcat.stores.counts import StoreCounts
 from bobcat.stores.errors import (
     JournalGap,
     read_only,
@@ -34,12 +36,13 @@ from bobcat.stores.errors import (
     too_new,
     unavailable,
 )
-from bobcat.stores.file import journal
+from bobcat.stores.file import backup, journal
 from bobcat.stores.file.content import FORMAT_LINE, entry_of, format_of, parsed, state_of
 from bobcat.stores.file.disk import file_name, locked, remove_file, replace_file, sync_directory
 from bobcat.stores.file.identity import FileStoreIdentity, inode_of, read_identity, write_identity
 from bobcat.stores.file.queue import FileQueue, LiveStates, marked_live, unmark
 from bobcat.stores.local import RunState, recent
+from bobcat.stores.local_counts import counts_of
 from bobcat.stores.private_files import private_directory
 from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary
 
@@ -158,6 +161,23 @@ class FileStore(FileQueue):
                 return moment_of(now)
 
         return await self._do(work)
+
+    async def save(self, write: Callable[[SavedItem], None]) -> None:
+        """Write every item of one state; see `BackupStore`."""
+        await self._do(backup.save, self._directory, write)
+
+    async def restore(self, items: Iterable[SavedItem]) -> None:
+        """Write all items, or none, into this empty store."""
+
+        def work() -> None:
+            backup.restore(self._directory, FORMAT, self._now(), items)
+            self._inode = inode_of(self._directory)
+
+        await self._do(work)
+
+    async def counts(self) -> StoreCounts:
+        """Count the live runs that have an entry in the queue."""
+        return await self._do(lambda: counts_of(self._live_states(), self._now()))
 
     async def _discard(self, entry: Entry, updated: int) -> bool | None:
         path = self._document(entry.kind, entry.key)

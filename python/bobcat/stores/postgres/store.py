@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bobcat.errors import StoreError
 from bobcat.journal.records import StepRecord
+from bobcat.stores.backup_items import SavedItem
 from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, moment_of, record_of, row_of, text_of
+from bobcat.stores.counts import StoreCounts
 from bobcat.stores.errors import ENDED, JournalGap, duplicate_record, lease_lost, without_driver
 from bobcat.stores.group_commit import GroupCommit, Unit, unit_of
 from bobcat.stores.heartbeat import lease_thread
@@ -69,6 +71,7 @@ class PostgresStore(PostgresQueue):
             conninfo, schema, pool_size=pool_size, patience=patience, durability=durability
         )
         self._listener = Listener(conninfo, channel_of(schema))
+        self._schema = schema
         self._statements = statements_for(schema)
         self._renewals = PostgresRenewals(self._connections.for_renewals(), self._statements)
         self._commits = GroupCommit(self._append_units, self._append_unit)
@@ -314,6 +317,28 @@ class PostgresStore(PostgresQueue):
                 return True
 
         return await self._connections.do(work)
+
+    async def save(self, write: Callable[[SavedItem], None]) -> None:
+        """Write every item of one state; see `BackupStore`."""
+        from bobcat.stores.postgres.backup import save
+        from bobcat.stores.postgres.connection import translated_errors
+
+        with translated_errors():
+            await self._connections.once(lambda connection: save(connection, self._schema, write))
+
+    async def restore(self, items: Iterable[SavedItem]) -> None:
+        """Write all items, or none, into this empty store."""
+        from bobcat.stores.postgres.backup import restore
+        from bobcat.stores.postgres.connection import translated_errors
+
+        with translated_errors():
+            await self._connections.once(lambda connection: restore(connection, self._schema, items))
+
+    async def counts(self) -> StoreCounts:
+        """Count the live runs."""
+        from bobcat.stores.postgres.counts import live_counts
+
+        return await self._connections.do(lambda connection: live_counts(connection, self._schema))
 
     async def _discard(self, entry: Entry, updated: int) -> bool | None:
         values = {"kind": entry.kind, "key": entry.key, "version": entry.version, "updated": moment_of(updated)}

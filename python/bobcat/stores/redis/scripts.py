@@ -9,6 +9,7 @@ and token; `keys:KIND` is the index of the keys. Numbers stay below 2**53, where
 
 from __future__ import annotations
 
+from bobcat.stores.redis.counts_script import COUNTS
 from bobcat.stores.redis.lua import NOW, RUN
 from bobcat.stores.redis.queue_scripts import QUEUE_SCRIPTS
 
@@ -97,6 +98,14 @@ if ARGV[5] ~= '' then
 end
 return 'kept'
 """,
+    # run, runs, store: id. After the fields of a run were written by other commands.
+    "place": RUN
+    + """
+place()
+return 1
+""",
+    # prefix
+    "counts": COUNTS,
     # run, runs, store: id, owner, microseconds
     "acquire": RUN
     + _ACQUIRE

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from bobcat.journal.records import StepRecord
+from bobcat.stores.backup_items import SavedItem
 from bobcat.stores.codec import (
     FENCE_JUMP,
     RecordRow,
@@ -21,10 +22,13 @@ from bobcat.stores.codec import (
     record_of_line,
     text_of,
 )
+from bobcat.stores.counts import StoreCounts
 from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost, without_driver
 from bobcat.stores.group_commit import GroupCommit, Unit, unit_of
 from bobcat.stores.heartbeat import lease_thread
 from bobcat.stores.protocol import Entry, Lease, Renewals, RunBusy, RunStatus, RunSummary, StatusConflict
+from bobcat.stores.redis import backup
+from bobcat.stores.redis.counts import counts_of_reply
 from bobcat.stores.redis.queue import ENTRY_FIELDS, RedisQueue, entry_of
 from bobcat.stores.redis.renewals import RedisRenewals
 from bobcat.stores.redis.scripts import TOKEN
@@ -262,6 +266,18 @@ class RedisStore(RedisQueue):
         if isinstance(found, list):
             raise RunBusy(run_id, found[0].decode(), moment_of(int(found[1])))
         return bool(found)
+
+    async def save(self, write: Callable[[SavedItem], None]) -> None:
+        """Write every item of one state; see `BackupStore`."""
+        await self._connection.do(lambda client: backup.save(client, self._prefix, write))
+
+    async def restore(self, items: Iterable[SavedItem]) -> None:
+        """Write all items, or none, into this empty store."""
+        await self._connection.do(lambda client: backup.restore(client, self._prefix, items))
+
+    async def counts(self) -> StoreCounts:
+        """Count the live runs."""
+        return counts_of_reply(await self._connection.run("counts", (self._prefix,)))
 
     async def _discard(self, entry: Entry, updated: int) -> bool | None:
         keys = (self._key("documents", entry.kind), self._key("keys", entry.kind))

@@ -7,13 +7,15 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
+from bobcat.aio.tasks import wait_shielded
 from bobcat.errors import StoreError
 from bobcat.journal.records import StepRecord
+from bobcat.stores.backup_items import SavedItem
 from bobcat.stores.codec import (
     RecordRow,
     damaged_unless_readable,
@@ -22,10 +24,13 @@ from bobcat.stores.codec import (
     row_of,
     text_of,
 )
+from bobcat.stores.counts import StoreCounts
 from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost
 from bobcat.stores.heartbeat import lease_thread
 from bobcat.stores.local import RunState
 from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary, Transaction
+from bobcat.stores.sqlite import backup
+from bobcat.stores.sqlite.counts import live_counts
 from bobcat.stores.sqlite.identity import begin_epoch, read_identity
 from bobcat.stores.sqlite.queue import SQLiteQueue
 from bobcat.stores.sqlite.rows import (
@@ -43,7 +48,7 @@ from bobcat.stores.sqlite.rows import (
     summary_of,
 )
 from bobcat.stores.sqlite.transaction import transaction
-from bobcat.stores.sqlite.worker import Worker
+from bobcat.stores.sqlite.worker import Worker, to_store_error
 
 T = TypeVar("T")
 
@@ -240,6 +245,22 @@ class SQLiteStore(SQLiteQueue):
             return moment_of(moment) if connection.execute(change, values).rowcount else None
 
         return await self._ask(work, writes=True)
+
+    async def save(self, write: Callable[[SavedItem], None]) -> None:
+        """Write every item of one state; see `BackupStore`."""
+        await self._ask(lambda connection: None, writes=False)  # the file exists, with the tables of this release
+        try:
+            await wait_shielded(asyncio.to_thread(backup.save, self._path, write))
+        except sqlite3.Error as error:
+            raise to_store_error(self._path, error) from error
+
+    async def restore(self, items: Iterable[SavedItem]) -> None:
+        """Write all items, or none, into this empty store."""
+        await self._ask(lambda connection: backup.restore(connection, items, self._path), writes=True)
+
+    async def counts(self) -> StoreCounts:
+        """Count the live runs."""
+        return await self._ask(lambda connection: live_counts(connection, self._now()), writes=False)
 
     async def _discard(self, entry: Entry, updated: int) -> bool | None:
         values = {"kind": entry.kind, "key": entry.key, "version": entry.version, "updated": updated}
