@@ -25,7 +25,7 @@ def exported() -> dict[str, set[str]]:
     activity = Activity()
     activity.count_claim("refund", 0.1)
     activity.count_attempt("refund", "succeeded", 1.0)
-    counts = StoreCounts(datetime.now(UTC), {("queued", "refund"): 1}, due=1)
+    counts = StoreCounts(datetime.now(UTC), {"queued": 1}, {"refund": 1}, due=1)
     found: dict[str, set[str]] = {}
     for line in metrics_text(activity, counts, concurrency=4).splitlines():
         if not line.startswith("#"):
