@@ -205,6 +205,8 @@ class RunJournal:
             await self._call("store.acquire", self._set_status, "running", {})
 
     def _on_lease_lost(self, why: Loss) -> None:
+        if isinstance(why, Superseded) and self._unwritten and self.reacquires:
+            return  # the first write finds out, and acquires the run again
         reason = why.detail if isinstance(why, Superseded) else why.error
         log.warning("run %s: the lease is lost: %s", self._run_id, reason, extra={"run_id": self._run_id})
         self._interrupts.notify_lease_lost(why)
@@ -279,9 +281,13 @@ class RunJournal:
         if lease_keeper is None or batching is None or not (self._unwritten and self.reacquires):
             return False
         self._unwritten = False
-        with suppress(RunBusy):
-            return (await lease_keeper.begin(batching)).records == self._durable[0]
-        return False
+        await lease_keeper.stop_heartbeat()
+        try:
+            found = await lease_keeper.begin(batching)
+        except RunBusy:
+            return False
+        lease_keeper.start_heartbeat(self._on_lease_lost)
+        return found.records == self._durable[0]
 
     async def _conclude(self, records: Sequence[StepRecord]) -> None:
         """Write the last records of a run that has answered, with its status, and release it."""

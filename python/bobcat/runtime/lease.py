@@ -111,9 +111,11 @@ class LeaseKeeper:
         self._notify(StoreFailed(f"store.renew failed: {problem}"))
 
     def _notify(self, loss: Loss) -> None:
+        on_loss = self._on_loss
+
         def deliver() -> None:
-            if self._on_loss is not None:  # else it has ended meanwhile
-                self._on_loss(loss)
+            if on_loss is not None and self._on_loss is on_loss:  # else it has ended meanwhile, or has another lease
+                on_loss(loss)
 
         with suppress(RuntimeError):  # the event loop is closed
             self.loop.call_soon_threadsafe(deliver)
@@ -205,23 +207,24 @@ class LeaseKeeper:
             await self.renew()
         await store.conclude(records, status, detail=detail, lease=self.lease)
         self._lease = None
-        await self._stop_renewals()
+        await self.stop_heartbeat()
 
     async def finish(self, store: GroupingStore, status: RunStatus, detail: Mapping[str, Any]) -> None:
         """Stop the renewals, set the status of the run and release it. Raises `LeaseLost`, and the store's
         exceptions.
         """
-        await self._stop_renewals()
+        await self.stop_heartbeat()
         await store.finish(status, detail=detail, lease=self.lease)
         self._lease = None
 
     async def release(self) -> None:
         """Stop the renewals, and release the run. Raises the store's exceptions."""
-        await self._stop_renewals()
+        await self.stop_heartbeat()
         if self._lease is not None:
             await self.store.release(self._lease)
 
-    async def _stop_renewals(self) -> None:
+    async def stop_heartbeat(self) -> None:
+        """Renew no more."""
         if self._on_loss is not None:
             lease_thread().remove(self)
             self._on_loss = None
