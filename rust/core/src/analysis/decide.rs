@@ -8,6 +8,7 @@ use crate::program::{Body, Program};
 use super::budget::{Reason, Stop};
 use super::connect::Connect;
 use super::dd::{ABSENT, Dd, FALSE, TRUE};
+use super::function;
 use super::policy::{End, Ends, Policy, Rank, Section};
 use super::slot::{Kind, Place};
 use super::space::Space;
@@ -23,6 +24,14 @@ impl<'a> Space<'a> {
             self.note_place(program, clause)
         });
         for (policy, rules) in rules {
+            for function in rules.iter().filter_map(|rule| policy.function(*rule)) {
+                for (place, check) in function::checks(&policy.program, function) {
+                    match check {
+                        Some(check) => self.note_check_place(&place, &check, &policy.program),
+                        None => self.place(place),
+                    }
+                }
+            }
             for change in rules.iter().filter_map(|rule| policy.change(*rule)) {
                 self.place(Place::new(Field::Args, &change.path));
             }
@@ -31,6 +40,15 @@ impl<'a> Space<'a> {
         each_clause(rules, &mut |program, clause| {
             self.note_constants(program, clause)
         });
+        for (policy, rules) in rules {
+            for function in rules.iter().filter_map(|rule| policy.function(*rule)) {
+                for (place, check) in function::checks(&policy.program, function) {
+                    if let Some(check) = check {
+                        self.note_check_constants(&place, &check);
+                    }
+                }
+            }
+        }
         self.finish();
     }
 
@@ -110,7 +128,7 @@ impl<'a> Space<'a> {
         Ok(rest)
     }
 
-    fn defaults(&mut self, section: Section, ends: &mut Ends) -> Result<Dd, Stop> {
+    pub(super) fn defaults(&mut self, section: Section, ends: &mut Ends) -> Result<Dd, Stop> {
         let mut end = |verdict: Verdict| {
             Dd::terminal(ends.number(End {
                 verdict: Some(Rank::from(verdict)),
@@ -118,6 +136,7 @@ impl<'a> Space<'a> {
                 fails: false,
                 transforms: Vec::new(),
                 unknown: None,
+                also: Vec::new(),
             }))
         };
         let no_match = end(section.defaults.on_no_match);
@@ -152,6 +171,7 @@ impl<'a> Space<'a> {
             fails,
             transforms: changed.numbers.clone(),
             unknown,
+            also: Vec::new(),
         };
         let verdict = policy.verdict(rule);
         match policy
@@ -190,9 +210,13 @@ impl<'a> Space<'a> {
                 let unknown = Dd::terminal(ends.number(end(None, false, Some("host_rule"))));
                 self.may_decide((policy, rule), (unknown, rest), changed)
             }
-            Some(Body::Function(_)) => {
+            Some(Body::Function(function)) => {
                 let unknown = Dd::terminal(ends.number(end(None, false, Some("function_rule"))));
-                self.may_decide((policy, rule), (unknown, rest), changed)
+                let unknown = self.may_decide((policy, rule), (unknown, rest), changed)?;
+                if !changed.numbers.is_empty() {
+                    return Ok(unknown);
+                }
+                self.function((policy, rule), function, (rest, unknown), ends)
             }
             None => Ok(rest),
         }
@@ -212,6 +236,7 @@ impl<'a> Space<'a> {
             fails: false,
             transforms: changed.numbers.clone(),
             unknown: None,
+            also: Vec::new(),
         }));
         for (place, &other) in above.iter().enumerate().rev() {
             // A rule that does not read what was changed has not fired before, and does not now.

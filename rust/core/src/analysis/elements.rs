@@ -160,7 +160,7 @@ impl<'a> Elements<'a> {
         self.space.dd.connect(Connect::All, one, other)
     }
 
-    /// An element of a function, and the reasons for which it may not be one; `None`: there is no such value.
+    /// An element of a function, and the reasons for which it may not be one; `None`: no value is one.
     pub(super) fn pick(&mut self, of: Dd) -> Result<Option<(Json<'static>, Vec<Reason>)>, Stop> {
         let mut rest = of;
         for _ in 0..self.space.budget.assignments {

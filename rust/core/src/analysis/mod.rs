@@ -14,6 +14,8 @@ mod decide;
 mod elements;
 mod facet_leaf;
 mod find;
+mod function;
+mod layers;
 mod leaf;
 mod line;
 mod list_leaf;

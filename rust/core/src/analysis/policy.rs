@@ -6,6 +6,8 @@ use crate::clause::flat_expr::{Connective, Part};
 use crate::lang::path::Head;
 use crate::lang::{Defaults, Verdict};
 use crate::program::{Body, Match, Profile, Program};
+use crate::pyfn::analysis::tool_scope_fn;
+use crate::pyfn::ast::Function;
 use crate::value::constant::Const;
 use crate::value::request::Transform;
 
@@ -32,6 +34,8 @@ pub(super) struct Policy {
     by_tool: BTreeMap<String, Vec<u32>>,
     any: Vec<u32>,
     changes: BTreeMap<u32, u32>,
+    /// The number of its whole content.
+    pub(super) whole: u32,
     /// The tools that it names.
     pub(super) tools: BTreeSet<String>,
 }
@@ -48,8 +52,12 @@ impl Policy {
             by_tool: BTreeMap::new(),
             any: Vec::new(),
             changes: BTreeMap::new(),
+            whole: 0,
             tools: BTreeSet::new(),
         };
+        let bytes = policy.program.source.bytes().to_vec();
+        let next = contents.len() as u32;
+        policy.whole = *contents.entry(bytes).or_insert(next);
         for at in 0..policy.program.rules.len() {
             policy.add(at as u32, contents);
         }
@@ -80,8 +88,15 @@ impl Policy {
         };
         let scope = match &rule.body {
             Body::Match(body) => scope(&self.program, self.program.written(body)),
-            Body::Host(_) | Body::Function(_) => Scope::Any,
+            Body::Function(function) => match tool_scope_fn::tools(function, &self.program.paths) {
+                Some(tools) => Scope::Tools(tools.iter().map(ToString::to_string).collect()),
+                None => Scope::Any,
+            },
+            Body::Host(_) => Scope::Any,
         };
+        if let (Scope::Tools(tools), Body::Function(_)) = (&scope, &rule.body) {
+            self.tools.extend(tools.iter().cloned());
+        }
         match scope {
             Scope::Any => self.any.push(at),
             Scope::Tools(tools) => {
@@ -118,6 +133,24 @@ impl Policy {
             Body::Match(body) => Some(body),
             Body::Host(_) | Body::Function(_) => None,
         }
+    }
+
+    /// The function that is a rule.
+    pub(super) fn function(&self, rule: u32) -> Option<&Function> {
+        match &self.program.rules.get(rule as usize)?.body {
+            Body::Function(function) => Some(function),
+            Body::Match(_) | Body::Host(_) => None,
+        }
+    }
+
+    /// Returns true if a restricting rule in error is skipped.
+    pub(super) fn continues_on_error(&self, rule: u32) -> bool {
+        let layer = self
+            .program
+            .layers()
+            .and_then(|layers| layers.of_rule(rule));
+        let defaults = layer.map_or(self.program.defaults(), |layer| layer.defaults);
+        defaults.continue_on_error
     }
 
     /// The rewrite of a rule that is a transform.
@@ -211,6 +244,8 @@ pub(super) struct End {
     pub(super) transforms: Vec<u32>,
     /// The reason for which the verdict is not known.
     pub(super) unknown: Option<&'static str>,
+    /// The contents of rules of other layers that require an approval, too.
+    pub(super) also: Vec<u32>,
 }
 
 /// A verdict by its strictness, from the strictest on.

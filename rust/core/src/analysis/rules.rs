@@ -298,7 +298,7 @@ fn taken<'a>(
 /// The part of a function that a rule does not decide.
 fn without<'a>(view: &mut View<'a>, policy: &'a Policy, of: Dd, rule: u32) -> Result<Dd, Stop> {
     let matched = view.space.matched(policy, rule)?;
-    let restricts = !policy.verdict(rule).permits() && !policy.program.defaults().continue_on_error;
+    let restricts = !policy.verdict(rule).permits() && !policy.continues_on_error(rule);
     let id = view.space.dd.operation();
     let passes = view
         .space

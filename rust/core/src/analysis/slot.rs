@@ -294,6 +294,11 @@ impl Slot {
         runs
     }
 
+    /// Takes texts from the constants: the slot never has one of them.
+    pub(super) fn exclude(&mut self, texts: &[String]) {
+        self.found.retain(|text| !texts.contains(text));
+    }
+
     /// Gives it its variables, once all checks are known.
     pub(super) fn finish(&mut self, next: &mut u32, theory: &Theory) {
         if !self.facets.is_empty() {

@@ -151,6 +151,9 @@ impl<'a> Space<'a> {
     pub(super) fn finish(&mut self) {
         let mut next = 0;
         for slot in &mut self.slots {
+            if slot.place.field() == Some(Field::Tool) && slot.place.keys.is_empty() {
+                slot.exclude(self.tools);
+            }
             slot.finish(&mut next, &self.theory);
         }
         self.base = next;

@@ -101,6 +101,9 @@ impl<'a> Space<'a> {
         rules: &[u32],
         ends: &mut Ends,
     ) -> Result<Dd, Stop> {
+        if let Some(layers) = policy.program.layers() {
+            return self.layered((policy, layers), rules, ends);
+        }
         let whole = Section {
             defaults: policy.program.defaults(),
         };
