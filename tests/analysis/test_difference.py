@@ -8,6 +8,8 @@ import pytest
 
 from bobcat import Policy, Request
 from bobcat.analysis import Diff, diff, summary_lines
+from bobcat.analysis.difference import compare
+from bobcat.analysis.engine import Questions
 from bobcat.analysis.summary import markdown_lines, region_lines
 from bobcat.errors import PolicyCompileError
 
@@ -165,3 +167,16 @@ def test_json_has_a_call_that_eval_reads() -> None:
     old = Policy.compile(OLD)
     for region in diff(old, changed(("/etc/}", "/etc/ssh/}"))).to_json()["regions"]:
         assert old.evaluate(request_from_json(region["call"])).verdict.value == region["old"]["verdict"]
+
+
+def test_a_difference_with_more_regions_than_the_limit_excludes_nothing() -> None:
+    """Regions beyond the limit may permit more, whatever those before it do."""
+    old = Policy.compile(
+        {"rules": [{"id": f"r{n}", "match": {"tool": f"t{n}"}, "decision": "allow"} for n in range(9)]}
+    )
+    questions = Questions([old, Policy.compile("rules: []")])
+    assert not compare(questions).may_loosen
+    found = compare(questions, limit=3)
+    assert len(found.regions) == 3
+    assert [reason.code for reason in found.reasons] == ["regions"]
+    assert found.may_loosen

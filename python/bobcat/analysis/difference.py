@@ -10,11 +10,11 @@ from typing import NamedTuple
 from bobcat.analysis.calls import plain
 from bobcat.analysis.engine import Data, Effort, Progress, Questions, deciding_rule, rule_ref
 from bobcat.analysis.inputs import PolicyInput, policy_of
-from bobcat.analysis.model import Diff, Region, Side, Traffic, Witness
+from bobcat.analysis.model import Diff, Reason, Region, Side, Traffic, Witness
 from bobcat.bundle.model import Policy
 from bobcat.model.decision import ActionRequest, Decision
 
-MAX_REGIONS = 1_000
+MAX_REGIONS = 10_000
 """Regions of one difference; what is beyond is a reason of the answer."""
 
 
@@ -51,7 +51,10 @@ def compare(questions: Questions, old: int = 0, new: int = 1, limit: int = MAX_R
     """Return the difference between two of the policies in question."""
     found = questions.ask("compare", old=old, new=new, limit=limit)
     regions = tuple(_region(questions, old, new, item) for item in found["regions"])
-    return Diff(regions, questions.reasons(found["unknown"]), found["same"])
+    reasons = questions.reasons(found["unknown"])
+    if not found["complete"] and not reasons:
+        reasons = (Reason("regions", f"there are more than {limit:,} regions, and the others were not looked for"),)
+    return Diff(regions, reasons, found["same"])
 
 
 def _region(questions: Questions, old: int, new: int, data: Data) -> Region:
