@@ -1,19 +1,19 @@
-"""Clauses that change no decision: the policy decides every call alike with a constant in their place."""
+"""Clauses that change no decision: the policy decides every call alike without them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from bobcat.analysis.engine import Effort, Questions
 from bobcat.bundle.model import Policy
 from bobcat.ir import construct
-from bobcat.ir.canonical import encode
-from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrRule, NotExpr
+from bobcat.ir.memory import used
+from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, NotExpr
 from bobcat.ir.visit import children, leaves
-from bobcat.lint.subject import named_tools
+from bobcat.lint.subject import named_tools, shared_tools
 
 MAX_CLAUSES = 2_000
 """Clauses of one policy that are looked at, in evaluation order."""
@@ -24,13 +24,63 @@ def dead_places(policy: Policy, indexes: Sequence[int], effort: Effort) -> Itera
 
     A clause inside of a dead one is left out.
     """
-    places = ((index, at) for index in indexes for at in _places(policy, index))
-    found: dict[int, list[tuple[int, ...]]] = {}
-    for index, at in islice(places, MAX_CLAUSES):
-        inside = any(at[: len(other)] == other for other in found.get(index, ()))
-        if not inside and any(_is_same(policy, index, at, new, effort) for new in (construct.TRUE, construct.FALSE)):
-            found.setdefault(index, []).append(at)
-            yield index, at
+    left = MAX_CLAUSES
+    names = [named_tools(rule) if isinstance(rule, IrRule) else () for rule in policy.ir.rules]
+    for index in indexes:
+        places = list(_places(policy, index))[:left]
+        left -= len(places)
+        found: list[tuple[int, ...]] = []
+        for at, is_dead in zip(places, _dead(policy, index, places, names, effort), strict=True):
+            if is_dead and not any(at[: len(other)] == other for other in found):
+                found.append(at)
+                yield index, at
+
+
+def _dead(
+    policy: Policy, index: int, places: Sequence[tuple[int, ...]], names: Sequence[tuple[str, ...]], effort: Effort
+) -> Iterator[bool]:
+    """Yield for each place of a match whether the policy decides every call alike without the clause there."""
+    if not places:
+        return
+    rule = policy.ir.rules[index]
+    assert isinstance(rule, IrRule)  # only these have places
+    ir, own, tools = _part(policy.ir, index, names)
+    matches = [without(rule.match, at) for at in places]
+    questions = Questions([Policy.from_policy(ir), *(_changed(ir, own, match) for match in matches)], effort)
+    for number, at in enumerate(places, 1):
+        only: list[str | None] = list(tools)
+        about_others = bool(tools) and _reads_tool(rule.match, at)
+        if about_others:  # without this clause, its rule is about other tools: these are compared first
+            only = [None]
+        alike = questions.ask("compare", old=0, new=number, limit=1, **({"tools": only} if only else {}))["same"]
+        yield bool(alike) and (not about_others or _is_same(policy, index, matches[number - 1], effort))
+
+
+def _part(ir: IrPolicy, index: int, names: Sequence[tuple[str, ...]]) -> tuple[IrPolicy, int, list[str]]:
+    """Return the rules that may be about the tools of a rule, the index of the rule there, and the tools.
+
+    PERF: the others decide no call of these tools, and most policies have a few rules for each.
+    """
+    tools = list(names[index])
+    if not tools or not isinstance(ir.layers, UnsetType):
+        return ir, index, tools
+    kept = [number for number, others in enumerate(names) if shared_tools(others, tools)]
+    rules = tuple(ir.rules[number] for number in kept)
+    memory = {} if isinstance(ir.memory, UnsetType) else used(rules, ir.memory)
+    return msgspec.structs.replace(ir, rules=rules, memory=memory or UNSET), kept.index(index), tools
+
+
+def _changed(ir: IrPolicy, index: int, match: Expr) -> Policy:
+    rules = [*ir.rules]
+    rules[index] = msgspec.structs.replace(rules[index], match=match)
+    memory = {} if isinstance(ir.memory, UnsetType) else used(rules, ir.memory)
+    return Policy.from_policy(msgspec.structs.replace(ir, rules=tuple(rules), memory=memory or UNSET))
+
+
+def _is_same(policy: Policy, index: int, match: Expr, effort: Effort) -> bool:
+    """Return true if the whole policy decides every call alike with another match of a rule."""
+    questions = Questions((policy, _changed(policy.ir, index, match)), effort)
+    return bool(questions.ask("compare", old=0, new=1, limit=1)["same"])
 
 
 def clause_at(expr: Expr, at: Sequence[int]) -> tuple[Expr, int]:
@@ -44,40 +94,28 @@ def clause_at(expr: Expr, at: Sequence[int]) -> tuple[Expr, int]:
 
 
 def _places(policy: Policy, index: int) -> Iterator[tuple[int, ...]]:
-    """Yield the places below the root of a match in pre-order."""
+    """Yield the places of the items of `all` and `any` in a match, in pre-order."""
     rule = policy.ir.rules[index]
-    waiting: list[tuple[Expr, tuple[int, ...]]] = [(rule.match, ())] if isinstance(rule, IrRule) else []
+    waiting: list[tuple[Expr, tuple[int, ...], bool]] = [(rule.match, (), False)] if isinstance(rule, IrRule) else []
     while waiting:
-        expr, at = waiting.pop()
-        if at:
+        expr, at, is_item = waiting.pop()
+        if is_item:
             yield at
-        waiting.extend((item, (*at, number)) for number, item in reversed(list(enumerate(children(expr)))))
-
-
-def _is_same(policy: Policy, index: int, at: tuple[int, ...], new: Expr, effort: Effort) -> bool:
-    rule = policy.ir.rules[index]
-    assert isinstance(rule, IrRule)  # only these have places
-    match = replaced(rule.match, at, new)
-    if encode(match) == encode(rule.match):
-        return False
-    rules = [*policy.ir.rules]
-    rules[index] = msgspec.structs.replace(rule, match=match)
-    changed = Policy.from_policy(msgspec.structs.replace(policy.ir, rules=tuple(rules)))
-    tools = named_tools(rule) if at and not _reads_tool(rule.match, at) else ()
-    asked = {"tools": list(tools)} if tools else {}
-    return bool(Questions((policy, changed), effort).ask("compare", old=0, new=1, limit=1, **asked)["same"])
+        below = enumerate(children(expr))
+        items = not isinstance(expr, NotExpr)
+        waiting.extend((item, (*at, number), items) for number, item in reversed(list(below)))
 
 
 def _reads_tool(match: Expr, at: tuple[int, ...]) -> bool:
-    """Return true if a clause is about the tool: without it, its rule is about others, too."""
+    """Return true if a clause is about the tool."""
     return any(leaf.head == "tool" for leaf in leaves(clause_at(match, at)[0]))
 
 
-def replaced(expr: Expr, at: Sequence[int], new: Expr) -> Expr:
-    """Return an expression in normal form with another one in a place."""
-    if not at:
-        return new
-    below = [replaced(item, at[1:], new) if number == at[0] else item for number, item in enumerate(children(expr))]
+def without(expr: Expr, at: Sequence[int]) -> Expr:
+    """Return an expression in normal form without an item of an `all` or `any`."""
+    first, rest = at[0], at[1:]
+    below = [without(item, rest) if number == first else item for number, item in enumerate(children(expr))
+             if rest or number != first]  # fmt: skip
     match expr:
         case AllExpr():
             return construct.all_(below)
