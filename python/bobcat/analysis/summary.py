@@ -13,6 +13,8 @@ from bobcat.text.display import safe_name, safe_text
 
 SAME = "proved: both policies decide every call alike"
 _HEADS = {"loosening": "permits more", "arguments": "other arguments", "tightening": "permits less"}
+MOST_SHOWN = 100
+"""Regions of one direction that text and Markdown show."""
 _BACKTICKS = re.compile("`+")
 
 
@@ -45,14 +47,19 @@ def region_lines(found: Diff) -> Iterator[str]:
         group = [region for region in found.found if region.change == head]
         if group:
             yield f"{_HEADS[head]}:"
-            for region in group:
-                yield from _region(region)
+            yield from _group(group)
     if found.unknown or found.reasons:
         yield "unknown:"
-        for region in found.unknown:
-            yield from _region(region)
+        yield from _group(found.unknown)
         for reason in found.reasons:
             yield f"  {reason_text(reason)}"
+
+
+def _group(regions: Sequence[Region]) -> Iterator[str]:
+    for region in regions[:MOST_SHOWN]:
+        yield from _region(region)
+    if len(regions) > MOST_SHOWN:
+        yield f"  and {len(regions) - MOST_SHOWN:,} more; `--format json` has all of them"
 
 
 def _region(region: Region) -> Iterator[str]:
@@ -94,11 +101,14 @@ def _table(title: str, regions: Sequence[Region]) -> Iterator[str]:
     counted = any(region.recorded is not None for region in regions)
     yield f"| tool | verdict | a call | old rule | new rule |{' recorded |' if counted else ''}"
     yield f"|---|---|---|---|---|{'---|' if counted else ''}"
-    for region in regions:
+    for region in regions[:MOST_SHOWN]:
         call = _code(call_text(region.witness.request)) if region.witness is not None else _unknown(region.reasons)
         rules = f"{_escaped(_side(region.old))} | {_escaped(_side(region.new))}"
         row = f"| {_escaped(tool_text(region))} | {verdicts_text(region)} | {call} | {rules} |"
         yield f"{row} {region.recorded:,} |" if region.recorded is not None else row
+    if len(regions) > MOST_SHOWN:
+        yield ""
+        yield f"and {len(regions) - MOST_SHOWN:,} more"
 
 
 def _unknown(reasons: Iterable[Reason]) -> str:
