@@ -38,7 +38,7 @@ def test_a_score_can_be_enough(bobcat: Run) -> None:
 
 def test_json_has_every_mutant(bobcat: Run) -> None:
     found = bobcat("mutate", "--format", "json", "-k", "small").json()
-    assert found["killed"] + found["survived"] + found["no_difference"] == len(found["mutants"])
+    assert found["killed"] + found["survived"] + found["equivalent"] + found["no_difference"] == len(found["mutants"])
     assert {item["rule"] for item in found["mutants"]} == {"small"}
     assert all((item["missing"] is not None) == (item["outcome"] == "survived") for item in found["mutants"])
 

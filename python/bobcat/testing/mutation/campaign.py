@@ -15,14 +15,16 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Literal
 
+from bobcat.bundle import Policy
 from bobcat.ir.schema import HostRule
-from bobcat.model.decision import ActionRequest
-from bobcat.testing.mutation.missing import MissingCase
+from bobcat.model.decision import ActionRequest, Decision
+from bobcat.testing.mutation.exact import telling_calls
+from bobcat.testing.mutation.missing import MissingCase, missing_case
 from bobcat.testing.mutation.mutants import Mutant, compiled, mutants
 from bobcat.testing.mutation.search import Search
 from bobcat.testing.mutation.sequences import SequenceSearch
 from bobcat.testing.mutation.subjects import Observed, Parts, PolicyCases
-from bobcat.testing.suites.model import Case
+from bobcat.testing.suites.model import Case, Step
 from bobcat.testing.suites.run import CaseResult
 from bobcat.testing.suites.session import LoadedSuite, Selected
 from bobcat.testing.suites.subjects import policy_path
@@ -33,7 +35,8 @@ SMALL = 200
 """Fewer mutants are not worth the start of processes."""
 NAME_CHARS = 120
 
-Kind = Literal["killed", "survived", "no_difference", "not_run", "rejected"]
+Kind = Literal["killed", "survived", "equivalent", "no_difference", "not_run", "rejected"]
+"""`equivalent`: it is proved that no call is decided differently; `no_difference`: no such call was found."""
 
 
 class WorkerKilled(Exception):
@@ -177,7 +180,22 @@ class _Group:
             if not self.cases.passes(case, program):
                 return Outcome("killed", self.cases.cases[case][1].name)
         missing = self._search.missing(self._names[index], mutant, program)
-        return Outcome("no_difference") if missing is None else Outcome("survived", missing=missing)
+        if missing is not None:
+            return Outcome("survived", missing=missing)
+        calls, proved = telling_calls(self.policy, program, mutant)
+        if proved and not calls:
+            return Outcome("equivalent")
+        for missing in filter(None, (self._case(self._names[index], call, program) for call in calls)):
+            return Outcome("survived", missing=missing)
+        return Outcome("no_difference")
+
+    def _case(self, name: str, call: ActionRequest, program: Policy) -> MissingCase | None:
+        """Return the case of one call, as the tools of the first suite complete it."""
+        suite = self.cases.cases[0][0]
+        bound = suite.subject.tools.bind(call)
+        if isinstance(bound, Decision):
+            return None
+        return missing_case(name, (Step(bound, None, suite.suite.policy_span),), suite, self.policy, program)
 
     def _candidates(self, mutant: Mutant) -> list[int] | None:
         """Return the cases that can notice a mutant, those that its rule decides first; None if it does not compile."""

@@ -8,7 +8,13 @@ from bobcat.testing.mutation.campaign import CampaignResult, MutantResult
 from bobcat.testing.mutation.missing import MissingCase
 from bobcat.text.display import safe_text
 
-_WORDS = {"killed": "killed", "survived": "SURVIVED", "no_difference": "no difference", "not_run": "not run"}
+_WORDS = {
+    "killed": "killed",
+    "survived": "SURVIVED",
+    "equivalent": "equivalent",
+    "no_difference": "no difference",
+    "not_run": "not run",
+}
 
 
 def mutant_line(item: MutantResult) -> str:
@@ -34,8 +40,9 @@ def missing_cases(result: CampaignResult) -> list[tuple[MissingCase, list[Mutant
 def summary(result: CampaignResult) -> str:
     """Return the last line of the report."""
     parts = [f"{result.count('killed'):,} killed", f"{result.count('survived'):,} survived"]
-    without, not_run = result.count("no_difference"), result.count("not_run")
-    parts += [f"{without:,} without a difference (equivalent?)"] if without else []
+    equivalent, without, not_run = map(result.count, ("equivalent", "no_difference", "not_run"))
+    parts += [f"{equivalent:,} proved equivalent"] if equivalent else []
+    parts += [f"{without:,} without a known difference"] if without else []
     parts += [f"{not_run:,} not run"] if not_run else []
     count, cases = len(result.results), len(missing_cases(result))
     parts += [f"{cases:,} missing case{'s' * (cases != 1)}"] if cases else []
@@ -51,6 +58,7 @@ def campaign_json(result: CampaignResult) -> dict[str, Any]:  # Any: JSON
         "score": result.score,
         "killed": result.count("killed"),
         "survived": result.count("survived"),
+        "equivalent": result.count("equivalent"),
         "no_difference": result.count("no_difference"),
         "not_run": result.count("not_run"),
         "only_dropped": list(result.callables),
