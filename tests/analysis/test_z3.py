@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from analysis.z3_policies import TOOL, changed, missed_difference, random_policy
+from analysis.z3_policies import TOOL, Undecided, changed, missed_difference, random_policy
 from bobcat import Policy
 from bobcat.analysis import diff
 from campaign import examples, seeds
@@ -18,7 +18,7 @@ PAIRS = examples(200)
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_difference_that_z3_finds_is_missing(part: int) -> None:
-    differ = 0
+    differ = undecided = 0
     for seed in seeds(PAIRS, part, PARTS):
         rng = random.Random(seed)
         old = random_policy(rng)
@@ -33,9 +33,13 @@ def test_no_difference_that_z3_finds_is_missing(part: int) -> None:
             assert verdicts == (region.old.verdict, region.new.verdict), (seed, region)
             if region.tool == TOOL:
                 pairs.add((region.old.verdict, region.new.verdict))
-        assert missed_difference(old, new, pairs) is None, (seed, old.text(), new.text())
+        try:
+            assert missed_difference(old, new, pairs) is None, (seed, old.text(), new.text())
+        except Undecided:
+            undecided += 1
         differ += bool(pairs)
     assert differ > PAIRS // PARTS // 4
+    assert undecided <= PAIRS // PARTS // 100
 
 
 def _compiled(text: str) -> Policy:
