@@ -19,7 +19,7 @@ import pytest
 from bobcat import SQLiteStore
 from bobcat.workers import health, health_server
 from operations.conftest import APP, Site
-from operations.worker_fleet import Fleet, until, workers_of
+from operations.worker_fleet import Fleet, failed_for_good, until, workers_of
 from services import RedisServer, Server
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/operate-workers.md").read_text()
@@ -84,7 +84,12 @@ def test_the_event_loop_is_blocked(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         server = health_server.HealthServer("127.0.0.1", 0, state, metrics)
         url = "http://{}:{}/healthz".format(*server.address)
         answers.append(await asyncio.to_thread(probe, url))
-        thread = threading.Thread(target=lambda: (time.sleep(1.5), answers.append(probe(url))))
+
+        def probe_later() -> None:
+            time.sleep(1.5)
+            answers.append(probe(url))
+
+        thread = threading.Thread(target=probe_later)
         thread.start()
         time.sleep(2.5)  # noqa: ASYNC251 - the tool that blocks
         await asyncio.to_thread(thread.join)
@@ -166,7 +171,7 @@ def test_no_worker_has_the_kind_of_a_run(site: Site, fleet: Fleet) -> None:
 def test_a_run_fails(site: Site, fleet: Fleet) -> None:
     site.queue("fail", "f")
     worker = fleet.worker("--log-format", "json")
-    until(lambda: site.ids("--status", "failed") == ["f"], "the failure")
+    until(lambda: failed_for_good(site, "f"), "the failure")
     assert "ConnectionError" in site.bobcat("runs", "show", "f", "--format", "json").json()["detail"]["traceback"]
     assert any(json.loads(line)["level"] == "error" for line in worker.stop().splitlines() if line.startswith("{"))
     assert site.bobcat("runs", "retry", "--status", "failed", "--text", "model is away").code == 0

@@ -14,7 +14,7 @@ import pytest
 
 from bobcat.workers import Workers
 from operations.conftest import APP, Site
-from operations.worker_fleet import Fleet, until, workers_of
+from operations.worker_fleet import Fleet, failed_for_good, until, workers_of
 
 
 def test_a_worker_is_ready_until_it_drains_and_alive_until_it_ends(site: Site, fleet: Fleet, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_metrics_count_what_a_worker_does_and_what_waits(site: Site, fleet: Flee
 def test_the_log_is_json_when_asked_for(site: Site, fleet: Fleet) -> None:
     site.queue("fail", "f", "--tenant", "acme\nforged")
     worker = fleet.worker("--log-format", "json", "--log-level", "info")
-    until(lambda: site.ids("--status", "failed") == ["f"], "the failure")
+    until(lambda: failed_for_good(site, "f"), "the failure")
     lines = [json.loads(line) for line in worker.stop().splitlines() if line.startswith("{")]
     (failed,) = [line for line in lines if line["level"] == "error"]
     assert (failed["run_id"], failed["tenant"], failed["job"]) == ("f", "acme\nforged", "fail")

@@ -76,3 +76,9 @@ def workers_of(site: Site) -> list[dict[str, Any]]:
     assert done.code == 0, done.err
     found: list[dict[str, Any]] = done.json()
     return found
+
+
+def failed_for_good(site: Site, run_id: str) -> bool:
+    """True when the last attempt of a run has failed: an attempt that is tried again has the status for a moment."""
+    runs = site.bobcat("runs", "list", "--status", "failed", "--format", "json").json()
+    return any(run["run_id"] == run_id and run["attempts"] == 2 for run in runs)
