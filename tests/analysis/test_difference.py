@@ -186,7 +186,7 @@ def test_text_and_markdown_show_the_first_regions_of_many() -> None:
     rules = [{"id": f"r{n}", "match": {"tool": f"t{n}"}, "decision": "allow"} for n in range(130)]
     found = diff("rules: []", {"rules": rules})
     for lines in (list(region_lines(found)), list(markdown_lines(found, "a", "b"))):
-        assert sum("t7:" in line or "| t7 |" in line for line in lines) >= 1
+        assert any("t1:" in line or "| t1 |" in line for line in lines)
         assert any("more" in line and "and " in line for line in lines)
         assert len(lines) < 600
     assert len(found.to_json()["regions"]) >= 130
