@@ -85,16 +85,18 @@ def in_thread(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
 @pytest.mark.filterwarnings("ignore::bobcat.errors.StoreWarning")
 def test_no_run_beside_a_blocking_call_is_taken_by_another_worker(opened: Opened, caplog: Any) -> None:
     """The blocked run, and those that wait beside it, are renewed; another worker finds all of them busy."""
-    began, attempts = threading.Event(), list[str]()
+    began, attempts, together = threading.Event(), list[str](), asyncio.Barrier(3)
 
     @tool(effect="none")
     async def block() -> str:
+        await together.wait()  # the other runs have begun, too
         began.set()
         time.sleep(LEASE * 4)  # noqa: ASYNC251  the fault: it blocks the event loop
         return "blocked"
 
     @tool(effect="none")
     async def wait() -> str:
+        await together.wait()
         await asyncio.sleep(LEASE * 3)
         return "waited"
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from bobcat.logs import logger
 from bobcat.stores.errors import lease_lost
@@ -244,6 +244,6 @@ def renewals_of(store: DurableStore) -> Renewals | None:
     """
     made_by = next((each for each in type(store).__mro__ if "lease_renewals" in vars(each)), None)
     changed = next((each for each in type(store).__mro__ if "renew" in vars(each)), None)
-    if made_by is None or changed is None or not issubclass(made_by, changed) or not isinstance(store, RenewingStore):
+    if made_by is None or changed is None or not issubclass(made_by, changed):
         return None
-    return store.lease_renewals()
+    return cast(RenewingStore, store).lease_renewals()

@@ -78,6 +78,8 @@ class ServerConnections(ABC, Generic[C, E]):
         if self._opening is None:
             self._opening = loop.create_task(self._open())
         opening = self._opening
+        if opening.done() and not opening.cancelled() and opening.exception() is None:
+            return  # PERF: every call comes here
         try:
             await asyncio.shield(opening)
         except Exception as error:
