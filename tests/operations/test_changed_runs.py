@@ -33,14 +33,14 @@ def test_runs_are_retried_by_condition(site: Site) -> None:
     tried = site.bobcat("runs", "retry", "--tenant", "acme", "--dry-run")
     assert (tried.code, sorted(tried.out.splitlines())) == (0, ["f-1  would be queued", "f-2  would be queued"])
     assert tried.err == "2 runs would be queued\n"
-    assert len(site.ids("--status", "failed")) == 3
+    assert len(site.ids("--status", "dead")) == 3
     done = site.bobcat("runs", "retry", "--tenant", "acme", "--yes")
     assert (done.code, sorted(done.out.splitlines()), done.err) == (
         0,
         ["f-1  queued", "f-2  queued"],
         "2 runs queued\n",
     )
-    assert site.ids("--status", "failed") == ["f-0"]
+    assert site.ids("--status", "dead") == ["f-0"]
 
 
 def test_runs_are_cancelled_by_condition_and_by_name(site: Site) -> None:

@@ -174,7 +174,7 @@ def test_a_run_fails(site: Site, fleet: Fleet) -> None:
     until(lambda: failed_for_good(site, "f"), "the failure")
     assert "ConnectionError" in site.bobcat("runs", "show", "f", "--format", "json").json()["detail"]["traceback"]
     assert any(json.loads(line)["level"] == "error" for line in worker.stop().splitlines() if line.startswith("{"))
-    assert site.bobcat("runs", "retry", "--status", "failed", "--text", "model is away").code == 0
+    assert site.bobcat("runs", "retry", "--status", "dead", "--text", "model is away").code == 0
     assert site.ids("--status", "queued") == ["f"]
 
 

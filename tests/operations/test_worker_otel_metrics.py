@@ -47,7 +47,7 @@ def test_instruments_have_what_the_worker_counted_and_what_the_store_holds() -> 
     assert found["bobcat.worker.attempts"] == {
         ("answer", "succeeded"): 1,
         ("fail", "queued"): 1,
-        ("fail", "failed"): 1,
+        ("fail", "dead"): 1,
         ("ask", "suspended"): 1,
     }
     assert found["bobcat.worker.attempt"] == {(): 4}

@@ -79,7 +79,7 @@ def test_metrics_count_what_a_worker_does_and_what_waits(site: Site, fleet: Flee
     until(lambda: worker.metric("bobcat_worker_attempts_total") == 6, "six attempts")
     _, text = worker.get("/metrics")
     assert 'bobcat_worker_attempts_total{kind="answer",outcome="succeeded"} 3' in text
-    assert 'bobcat_worker_attempts_total{kind="fail",outcome="failed"} 1' in text
+    assert 'bobcat_worker_attempts_total{kind="fail",outcome="dead"} 1' in text
     assert 'bobcat_worker_attempts_total{kind="fail",outcome="queued"} 1' in text
     assert 'bobcat_worker_attempts_total{kind="ask",outcome="suspended"} 1' in text
     assert 'bobcat_runs{status="suspended"} 1' in text

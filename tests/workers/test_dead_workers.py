@@ -30,7 +30,7 @@ async def work_until_over(house: House, run_id: str, *options: str, most: int = 
         try:
             while process.poll() is None:
                 await asyncio.sleep(0.05)
-                if await house.status(run_id) in ("succeeded", "failed"):
+                if await house.status(run_id) in ("succeeded", "failed", "dead"):
                     return died
             died += process.returncode == 9
         finally:
@@ -41,7 +41,7 @@ async def work_until_over(house: House, run_id: str, *options: str, most: int = 
 
 
 @pytest.mark.parametrize("queue", ["store", "procrastinate"])
-def test_a_run_that_ends_every_worker_fails_after_its_last_attempt(
+def test_a_run_that_ends_every_worker_is_dead_after_its_last_attempt(
     house: House, queue: str, request: pytest.FixtureRequest
 ) -> None:
     async def main(there: House, *options: str) -> None:
@@ -49,7 +49,7 @@ def test_a_run_that_ends_every_worker_fails_after_its_last_attempt(
         assert await work_until_over(there, "r", *options) == 3
         run = await there.store.run("r")
         assert run is not None
-        assert run.status == "failed"
+        assert run.status == "dead"
         assert run.detail["error"] == "attempts exhausted (3 of 3): the last worker died"
         job = await there.jobs.get("r")
         assert (job.attempts, job.error) == (3, run.detail["error"])
@@ -74,7 +74,7 @@ def test_a_run_that_ends_fewer_workers_succeeds_and_can_be_tried_again_when_it_d
         house.effects_file.write_text("")
         await house.jobs.enqueue("deadly", {"times": 4}, run_id="s")
         assert await work_until_over(house, "s") == 3
-        assert await house.status("s") == "failed"
+        assert await house.status("s") == "dead"
         await house.jobs.resume("s")
         assert await work_until_over(house, "s") == 1
         assert await house.status("s") == "succeeded"
@@ -110,9 +110,9 @@ def test_every_store_counts_the_attempt_before_anything_runs(
                 await Runner(workers, store, lease_seconds=0.05).execute("r")
             await asyncio.sleep(0.1)
         last = await Runner(workers, store, lease_seconds=0.05).execute("r")
-        assert (last.outcome, last.error) == ("failed", "attempts exhausted (2 of 2): the last worker died")
+        assert (last.outcome, last.error) == ("dead", "attempts exhausted (2 of 2): the last worker died")
         assert seen == [(1, "running"), (2, "running")]
-        assert (await Runner(workers, store, lease_seconds=0.05).execute("r")).outcome == "failed"
+        assert (await Runner(workers, store, lease_seconds=0.05).execute("r")).outcome == "dead"
         await store.aclose()
 
     asyncio.run(main())
@@ -177,7 +177,7 @@ def test_a_worker_that_was_only_frozen_does_nothing_after_its_run_was_ended(hous
         await house.store.set_status("r", "running")
         await asyncio.sleep(0.1)
         delivery = await Runner(house.app.workers, house.store, lease_seconds=0.05).execute("r")
-        assert delivery.outcome == "failed"
+        assert delivery.outcome == "dead"
         from bobcat.stores.protocol import LeaseLost
 
         with pytest.raises(LeaseLost):

@@ -84,12 +84,12 @@ def test_a_failure_that_may_pass_is_tried_again(house: House) -> None:
     asyncio.run(main())
 
 
-def test_a_run_that_keeps_failing_has_failed(house: House) -> None:
+def test_a_run_that_keeps_failing_is_dead(house: House) -> None:
     async def main() -> None:
         job = await house.jobs.enqueue("fails", {"times": 99})
         for _ in range(50):
             await house.work()
-            if await house.status(job.run_id) == "failed":
+            if await house.status(job.run_id) == "dead":
                 break
             await asyncio.sleep(0.05)
         assert house.effects == ["tried"] * 3

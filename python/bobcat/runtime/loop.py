@@ -39,7 +39,7 @@ from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS
 from bobcat.runtime.memory import RunMemory, reads_task
 from bobcat.runtime.obligations import Handlers, checked_handlers, redacted_by
 from bobcat.runtime.options import Durable, Options, checked, durable_of
-from bobcat.runtime.resume_check import binding_of
+from bobcat.runtime.resume_check import APP_VERSION, binding_of
 from bobcat.runtime.scopes import Scopes
 from bobcat.runtime.shared_memory import SharedMemory
 from bobcat.runtime.spending import reads_ledger, spending_of, with_balances
@@ -188,6 +188,8 @@ async def run_with(
     if guarded:
         composed = own_words if options.task_is_users and own_words != task else None
         binding = binding_of(bound, options.tools, agent, options.principal, provider or facts, composed)
+        if options.app_version:
+            binding = {**binding, APP_VERSION: options.app_version}
     setup = Setup(
         task=task,
         tools=options.tools,

@@ -46,6 +46,7 @@ class Durable:
     Another call with the same `run_id` resumes the run. In a store with leases the run belongs to `owner`, who renews
     the lease of `lease_seconds`. A worker that starts again under the same name need not wait for its own lease;
     without a name, every call has one of its own. `allow_changed` names what may differ from the run that was begun.
+    `app_version` is recorded with each attempt, in its binding.
     """
 
     store: RunStore
@@ -53,6 +54,7 @@ class Durable:
     owner: str | None = None
     lease_seconds: float = DEFAULT_LEASE_SECONDS
     allow_changed: Collection[str] = ()
+    app_version: str = ""
 
 
 class Options(msgspec.Struct, kw_only=True, frozen=True):
@@ -74,6 +76,7 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     owner: str | None = None
     lease_seconds: float = DEFAULT_LEASE_SECONDS
     allow_changed: Collection[str] = ()
+    app_version: str = ""
     clock: Callable[[], datetime] | None = None
     extra: Extra | None = None
     user_task: str | None = None

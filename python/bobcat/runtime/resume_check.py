@@ -20,6 +20,8 @@ USER_TASK = "user_task"
 """The user's own words, compared as part of `task`."""
 PROVIDER = "provider"
 """Placeholder for a digest when a provider supplies the facts of each step."""
+APP_VERSION = "app"
+"""The version of the app that made the attempt: a record, which is not compared."""
 SHAPES = "shapes"
 """The shapes of the tools, by which a compatible change is recognised. Older journals have none."""
 

@@ -6,5 +6,6 @@ from bobcat.workers.job import Job as Job
 from bobcat.workers.jobs import Jobs as Jobs
 from bobcat.workers.procrastinate import ProcrastinateDispatcher as ProcrastinateDispatcher
 from bobcat.workers.registry import Workers as Workers
+from bobcat.workers.retry import Retry as Retry
 from bobcat.workers.runner import Runner as Runner
 from bobcat.workers.store_dispatcher import StoreDispatcher as StoreDispatcher

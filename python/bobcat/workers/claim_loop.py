@@ -47,6 +47,10 @@ class ClaimLoop:
 
     async def run(self, *, stop: asyncio.Event, grace_seconds: float) -> None:
         """Execute queued runs until `stop` is set; then let those in progress end within the grace period."""
+        async with self._runner.working(stop):
+            await self._run(stop, grace_seconds)
+
+    async def _run(self, stop: asyncio.Event, grace_seconds: float) -> None:
         stopped = asyncio.create_task(stop.wait())
         try:
             await self._loop(stop, stopped)

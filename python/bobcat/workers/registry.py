@@ -11,17 +11,21 @@ from bobcat.aio.cancel import CancelToken
 from bobcat.errors import JobError
 from bobcat.model.run import RunResult
 from bobcat.stores.protocol import DurableStore
+from bobcat.workers.app_versions import ON_VERSION, OnVersion
 from bobcat.workers.cron import parse_cron
 from bobcat.workers.job import Job, kind_of
 from bobcat.workers.jobs import Jobs
+from bobcat.workers.kind_options import KindOptions, kind_options
 from bobcat.workers.retention import Retention, check_retention
+from bobcat.workers.retry import Retry
 from bobcat.workers.schedules import Schedule
 
 # Any: the keyword arguments of `run_agent`
 Maker = Callable[[Job], Awaitable[Mapping[str, Any]] | Mapping[str, Any]]
 M = TypeVar("M", bound=Maker)
+OnDead = Callable[[Job, str], Awaitable[object] | object]
 
-SUPPLIED = frozenset(("store", "run_id", "owner", "lease_seconds"))
+SUPPLIED = frozenset(("store", "run_id", "owner", "lease_seconds", "durable"))
 """Arguments of `run_agent` that the worker supplies."""
 
 
@@ -60,9 +64,16 @@ class Workers:
 
     `max_attempts` is the number of attempts at a run that fails for a transient reason (the agent raised or timed out,
     the store was unavailable), or whose worker dies; `backoff_seconds` the delay after the first failure, doubled after
-    each further one. `tenant_limit` is the number of runs of one tenant that may execute at once, on all workers
-    together; `tenant_limits` overrides it by tenant. Jobs without a tenant are not limited. `retention` is the time
-    after which workers remove runs of a status, such as `{"succeeded": timedelta(days=30)}`.
+    each further one; `retry` has more precise rules (`Retry`). A run that has used up its attempts is `dead`, and
+    `on_dead` is called with its job and the reason.
+
+    `tenant_limit` is the number of runs of one tenant that may execute at once, on all workers together;
+    `tenant_limits` overrides it by tenant. Jobs without a tenant are not limited. `retention` is the time after which
+    workers remove runs of a status, such as `{"succeeded": timedelta(days=30)}`.
+
+    `version` is that of the app: a run remembers the version that began it, and `on_version` decides which workers may
+    continue it, and begin new ones: `move` (also newer versions), `pin` (only the same), `drain` (only the same, and
+    new runs go to the newest).
     """
 
     max_attempts: int = 5
@@ -74,10 +85,27 @@ class Workers:
     schedules: list[Schedule] = field(default_factory=list)
     triggers: TriggerEngine | None = None
     retention: Retention = field(default_factory=dict)
+    retry: Retry | None = None
+    version: str = ""
+    on_version: OnVersion = "move"
+    on_dead: OnDead | None = None
+    kind_options: dict[str, KindOptions] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the retention. Raises `ValueError`."""
+        """Check the options. Raises `ValueError`."""
         check_retention(self.retention)
+        if self.on_version not in ON_VERSION:
+            raise ValueError(f"on_version must be one of {', '.join(map(repr, ON_VERSION))}, got `{self.on_version!r}`")
+        if not isinstance(self.version, str):
+            raise ValueError(f"the version of an app must be a string, got `{self.version!r}`")
+
+    def retry_of(self, kind: str) -> Retry:
+        """The rules for the attempts at runs of a kind."""
+        own = self.kind_options[kind].retry if kind in self.kind_options else None
+        given = self.retry if own is None else own
+        if given is not None:
+            return given
+        return Retry(self.max_attempts, self.backoff_seconds, max_backoff_seconds=self.max_backoff_seconds)
 
     async def check(self, attempt: Attempt) -> None:
         """Check the consent to a trigger's firing. Raises `JobError`; other runs need none."""
@@ -103,6 +131,9 @@ class Workers:
         tenant: str = "",
         priority: int = 0,
         version: str | None = None,
+        retry: Retry | None = None,
+        concurrency: int | None = None,
+        rate: str | None = None,
     ) -> Callable[[M], M]:
         """Register a factory of the runs called `name`: a function from a `Job` to arguments of `run_agent`.
 
@@ -112,6 +143,9 @@ class Workers:
 
         A worker takes only runs that its app supports. With `version`, these are the jobs that were queued for this
         version; one function may be registered for several, and without a version too.
+
+        Over all workers of a store, at most `concurrency` of these runs execute at once, and they begin at most at the
+        `rate`, evenly spaced: `100/m`, or per `s`, `h`, `d`. `retry` replaces that of the app.
         """
         if not isinstance(name, str) or not name:
             raise ValueError("the name of a run must be a non-empty string")
@@ -120,12 +154,14 @@ class Workers:
         kind = kind_of(name, version)
         if kind in self.makers:
             raise ValueError(f"two runs are named `{kind}`")
+        options = kind_options(retry, concurrency, rate)
         if cron is not None:
             parse_cron(cron, timezone)
             self.schedules.append(Schedule(name, cron, payload or {}, timezone, tenant, priority, version))
 
         def register(maker: M) -> M:
             self.makers[kind] = maker
+            self.kind_options[kind] = options
             return maker
 
         return register

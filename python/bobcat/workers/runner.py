@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
-from datetime import datetime, timedelta
-from logging import ERROR, INFO
+from datetime import timedelta
 from time import monotonic
-from typing import Any
 from uuid import uuid4
 
 from bobcat.aio.cancel import CancelToken
@@ -20,20 +16,25 @@ from bobcat.aio.tasks import FAULTS, cancel_and_wait, raise_if_cancelled
 from bobcat.approvals import durable_approvals
 from bobcat.errors import JobError
 from bobcat.logs import logger, traceback_of
-from bobcat.model.run import RunErrorCode, RunResult
+from bobcat.model.run import RunResult
 from bobcat.runtime.loop import run_agent
-from bobcat.stores.protocol import LIVE, DurableStore, LeaseLost, QueueEntry, RunStatus, StatusConflict, change_status
+from bobcat.runtime.options import Durable
+from bobcat.stores.protocol import LIVE, DurableStore, StatusConflict
 from bobcat.stores.queue import Claim, ClaimRequest, with_queue
 from bobcat.text.json_text import format_exception
 from bobcat.workers.activity import Activity
 from bobcat.workers.adoption import adopt_run, adopt_runs
+from bobcat.workers.claimed_lease import renewed
 from bobcat.workers.dispatch import Delivery, RunQueue
-from bobcat.workers.job import KIND, Job, job_from_json, journal_detail
+from bobcat.workers.endings import Endings, job_fields
+from bobcat.workers.job import KIND, Job, job_from_json
 from bobcat.workers.jobs import Jobs
 from bobcat.workers.listing import list_runs, queue_rank
 from bobcat.workers.registry import Attempt, Workers
 from bobcat.workers.schedules import ScheduleTimes
+from bobcat.workers.share import WorkerShare
 from bobcat.workers.suspended import wake_or_postpone, wake_overdue
+from bobcat.workers.worker_name import WorkerName
 
 log = logger("workers")
 
@@ -55,14 +56,6 @@ LOOK_SECONDS = 0.5
 ABANDONED_SECONDS = 10.0
 """Interval between checks of cancelled runs whose worker died."""
 
-RUNNING: tuple[RunStatus, ...] = ("running",)
-QUEUED: tuple[RunStatus, ...] = ("queued",)
-FAILED: tuple[RunStatus, ...] = ("failed",)
-PASSING: frozenset[RunErrorCode | None] = frozenset(
-    ("agent_failed", "agent_timed_out", "reply_cut_off", "store_failed", "sink_failed")
-)
-"""Codes of transient errors, which a retry may avoid."""
-
 
 class Runner:
     """Executes the runs of an app from the queue of a store."""
@@ -74,6 +67,7 @@ class Runner:
         *,
         dispatcher: RunQueue | None = None,
         lease_seconds: float = LEASE_SECONDS,
+        owner: str | None = None,
     ) -> None:
         self.workers = workers
         self.store = store
@@ -81,27 +75,49 @@ class Runner:
         self.dispatcher = dispatcher
         self.jobs = Jobs(store, dispatcher)
         self.lease_seconds = lease_seconds
+        self._endings = Endings(
+            workers, store, queue=self.queue, jobs=self.jobs, dispatcher=dispatcher, lease_seconds=lease_seconds
+        )
         self.activity = Activity()
         self._left: set[str] = set()
         """The kinds of runs, and the runs, already logged as left to other workers."""
         self._adopted = False
         self._schedule_times = ScheduleTimes(workers.schedules)
         self._triggers_due = self._look_due = self._abandoned_due = 0.0
-        self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+        self._name = None if owner is None else WorkerName(store, owner)
+        self._share = WorkerShare(workers, store)
+        self.owner = owner or f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+
+    @asynccontextmanager
+    async def working(self, stop: asyncio.Event) -> AsyncIterator[None]:
+        """Hold the worker's name inside of the block, and queue the runs that an earlier process held under it.
+
+        `stop` is set when another process takes the name over. Raises `JobError` (`name_taken`) while one has it.
+        """
+        if self._name is None:
+            yield
+            return
+        async with self._name.held(stop):
+            async for run, holder in self._name.orphans():
+                log.warning("run %s is taken over from the last start of %s", run.run_id, self.owner)
+                await self._endings.take_back(run, holder)
+            yield
 
     def request(self, run_id: str | None = None) -> ClaimRequest:
         """The runs that this worker can take now, or only one of them."""
-        return ClaimRequest(
-            dict.fromkeys(self.workers.makers),
-            tenant_limit=self.workers.tenant_limit,
-            tenant_limits=self.workers.tenant_limits,
-            run_id=run_id,
-        )
+        return self._share.request(run_id)
 
     async def claim(self, run_id: str | None = None) -> Claim | None:
         """Take the next run of the queue, or the named one. None when none is due for this worker."""
-        owner = f"{self.owner}:{uuid4().hex[:8]}"
-        claim = await self.queue.claim(owner, self.request(run_id), seconds=self.lease_seconds)
+        await self._share.refresh()
+        while True:
+            owner = f"{self.owner if self._name is None else self._name.owner}:{uuid4().hex[:8]}"
+            claim = await self.queue.claim(owner, self.request(run_id), seconds=self.lease_seconds)
+            if claim is None or await self._share.may_start(claim.entry.kind):
+                break
+            await self._endings.put_back(claim, claim.entry.run_at)  # it keeps its place
+            if run_id is not None:
+                return None
         if claim is not None and not claim.taken_over:
             now = claim.lease.expires - timedelta(seconds=self.lease_seconds)
             self.activity.count_claim(claim.entry.kind, (now - claim.entry.run_at).total_seconds())
@@ -144,24 +160,27 @@ class Runner:
         run_id, entry = claim.lease.run_id, claim.entry
         document = await self.store.get(KIND, run_id)
         if document is None:
-            return await self._end(claim, "failed", "its job is missing")
+            return await self._endings.end(claim, "failed", "its job is missing")
         try:
             job = job_from_json(document.body).with_entry(entry)
         except JobError as error:  # another release may read it
             delivery = await self._unreadable(run_id, error)
-            await self._give_back(claim, delivery.again or entry.run_at)
+            await self._endings.put_back(claim, delivery.again or entry.run_at)
             return delivery
         if job.cancelled is not None:
-            return await self._end(claim, "cancelled", f"cancelled: {job.cancelled}")
-        if entry.attempts > self.workers.max_attempts:
-            return await self._end_exhausted(claim, job)
+            return await self._endings.end(claim, "cancelled", f"cancelled: {job.cancelled}")
+        if claim.taken_over:
+            ended = await self._endings.after_death(claim, job)
+            if ended is not None:
+                return ended
         try:
-            return await self._counted_attempt(claim, job)
+            with renewed(self.store, claim.lease, self.lease_seconds):
+                return await self._counted_attempt(claim, job)
         except asyncio.CancelledError:
             # A run that ended at this moment keeps its status; where the store is unavailable, the lease expires.
             with suppress(Exception):
                 async with asyncio.timeout(ENDING_SECONDS):
-                    await self._give_back(claim, entry.run_at, job)
+                    await self._endings.put_back(claim, entry.run_at, job)
             raise
 
     async def _unclaimed(self, job: Job) -> Delivery:
@@ -192,57 +211,6 @@ class Runner:
             log.warning("run %s was not delivered: %s", run_id, format_exception(error), extra={"run_id": run_id})
         return Delivery("damaged", await self.store.now() + timedelta(seconds=self.lease_seconds), str(error))
 
-    async def _give_back(self, claim: Claim, run_at: datetime, job: Job | None = None) -> None:
-        """Queue a claimed run again, as if it had not been claimed."""
-        entry = replace(claim.entry, run_at=run_at, attempts=max(0, claim.entry.attempts - 1))
-        await self._requeue(claim, entry, {} if job is None else job.detail())
-
-    async def _requeue(
-        self,
-        claim: Claim,
-        entry: QueueEntry,
-        detail: dict[str, Any],  # Any: JSON
-        expected: tuple[RunStatus, ...] = RUNNING,
-    ) -> None:
-        """Queue a claimed run again. Raises `StatusConflict` when it has ended, or another worker has it."""
-        run_id, owner = claim.lease.run_id, claim.lease.owner
-        recorded = journal_detail(await self.store.run(run_id))
-        await self.queue.queue(run_id, entry, detail={**recorded, **detail}, expected=expected, owner=owner)
-
-    async def _end(self, claim: Claim, status: RunStatus, error: str) -> Delivery:
-        """End a claimed run of which nothing is executed."""
-        lease = claim.lease
-        detail = {
-            **journal_detail(await self.store.run(lease.run_id)),
-            "error": error,
-            "attempts": claim.entry.attempts,
-        }
-        try:
-            await self.store.set_status(lease.run_id, status, detail=detail, lease=lease)
-        except LeaseLost as lost:
-            return Delivery("busy", await self.store.now() + timedelta(seconds=self.lease_seconds), str(lost))
-        finally:
-            await self.store.release(lease)
-        fields = {"run_id": lease.run_id, "tenant": claim.entry.tenant, "attempt": claim.entry.attempts}
-        log.log(ERROR if status == "failed" else INFO, "run %s: %s: %s", lease.run_id, status, error, extra=fields)
-        return Delivery(status, error=error)
-
-    async def _end_exhausted(self, claim: Claim, job: Job) -> Delivery:
-        """End a run that has used up its attempts."""
-        spent = claim.entry.attempts - 1
-        last = f"; the last error: {job.error}" if job.error else ""
-        error = f"attempts exhausted ({spent} of {self.workers.max_attempts}): the last worker died{last}"
-        await self.jobs.change(job.run_id, error=error)
-        detail = {"error": error, "attempts": spent}
-        try:  # the claim has counted an attempt that was none: queue the run as it was, and end it
-            await self._requeue(claim, replace(claim.entry, attempts=spent), detail)
-            recorded = journal_detail(await self.store.run(job.run_id))
-            await change_status(self.store, job.run_id, "failed", expected=QUEUED, detail={**recorded, **detail})
-        except StatusConflict as conflict:  # another worker took it, and ends it
-            return Delivery(conflict.status, error=error)
-        log.error("run %s: failed: %s", job.run_id, error, extra={**_fields(job), "attempt": spent})
-        return Delivery("failed", error=error)
-
     async def _counted_attempt(self, claim: Claim, job: Job) -> Delivery:
         """Execute an attempt, and count it."""
         began = monotonic()
@@ -255,7 +223,7 @@ class Runner:
 
     async def _attempt(self, claim: Claim, job: Job) -> Delivery:
         token = CancelToken()
-        fields = _fields(job)
+        fields = job_fields(job)
         log.info("run %s: %s begins, attempt %d", job.run_id, job.name, job.attempts, extra=fields)
         try:
             arguments = await self.workers.make(job)
@@ -273,18 +241,23 @@ class Runner:
                 result = await run_agent(
                     agent,
                     task,
-                    store=self.store,
-                    run_id=job.run_id,
-                    owner=attempt.owner,
-                    lease_seconds=self.lease_seconds,
+                    durable=Durable(
+                        self.store,
+                        job.run_id,
+                        attempt.owner,
+                        self.lease_seconds,
+                        arguments.pop("allow_changed", ()),
+                        self.workers.version,
+                    ),
                     cancel=token,
                     **arguments,
                 )
         except JobError as error:
-            return await self._failed(claim, job, str(error), passing=False)
+            return await self._endings.failed(claim, job, str(error), code=error.code)
         except FAULTS as error:  # the app's own code, or invalid arguments
             raise_if_cancelled(error)
-            return await self._failed(claim, job, format_exception(error), passing=True, trace=traceback_of(error))
+            text, trace = format_exception(error), traceback_of(error)
+            return await self._endings.failed(claim, job, text, code="app_failed", trace=trace)
         log.info("run %s: %s", job.run_id, result.outcome, extra={**fields, "status": result.outcome})
         return await self._settle(claim, job, result)
 
@@ -299,7 +272,7 @@ class Runner:
                 again = now + timedelta(seconds=THREAD_SECONDS if job.thread else self.lease_seconds)
                 if not begun:
                     with suppress(StatusConflict):  # another worker has it
-                        await self._give_back(claim, again, job)
+                        await self._endings.put_back(claim, again, job)
                 return Delivery("busy", again, result.error, begun=begun)
             case "suspended":
                 # An answer may have come between the run's end and this line.
@@ -308,43 +281,7 @@ class Runner:
                 return Delivery("suspended", error=result.error)
             case "failed":
                 error = result.error or "failed"
-                return await self._failed(claim, job, error, passing=result.code in PASSING, trace=result.traceback)
-
-    async def _failed(self, claim: Claim, job: Job, error: str, *, passing: bool, trace: str | None = None) -> Delivery:
-        """Retry the run later, or let it fail; either way, record its error and its traceback."""
-        again: datetime | None = None
-        if passing and job.attempts < self.workers.max_attempts:
-            longest = min(self.workers.backoff_seconds * 2 ** (job.attempts - 1), self.workers.max_backoff_seconds)
-            again = await self.store.now() + timedelta(seconds=longest * random.uniform(0.75, 1.0))
-        await self.jobs.change(job.run_id, error=error)
-        detail: dict[str, Any] = {"error": error} if trace is None else {"error": error, "traceback": trace}
-        status: RunStatus = "failed" if again is None else "queued"
-        fields = {**_fields(job), **detail, "status": status}
-        if again is None:
-            log.error("run %s: failed: %s", job.run_id, error, extra=fields)
-        else:
-            log.warning("run %s: attempt %d failed: %s", job.run_id, job.attempts, error, extra=fields)
-        try:
-            if again is not None:
-                retried = replace(job, run_at=again)
-                await self._requeue(
-                    claim, replace(claim.entry, run_at=again), {**retried.detail(), **detail}, (*RUNNING, *FAILED)
-                )
-                if self.dispatcher is not None:
-                    await self.dispatcher.enqueue(retried)
-            else:
-                await self._record_failure(claim, {**detail, "attempts": job.attempts})
-        except (StatusConflict, LeaseLost) as conflict:  # it was cancelled, or resumed, at this moment
-            found = conflict.status if isinstance(conflict, StatusConflict) else "busy"
-            return Delivery(found, error=error)
-        return Delivery(status, again, error)
-
-    async def _record_failure(self, claim: Claim, detail: dict[str, Any]) -> None:  # Any: JSON
-        """Set the status `failed` and release the run. The attempt itself may have done so already."""
-        run_id = claim.lease.run_id
-        detail = {**journal_detail(await self.store.run(run_id)), **detail}
-        await self.store.set_status(run_id, "failed", detail=detail, expected=(*RUNNING, *FAILED))
-        await self.store.release(claim.lease)
+                return await self._endings.failed(claim, job, error, code=result.code, trace=result.traceback)
 
     async def sweep(self) -> list[str]:
         """Do what no event announces, and return the runs that this worker could claim, in their order.
@@ -398,6 +335,7 @@ class Runner:
         found = [float("inf") if due is None else (due - now).total_seconds(), self._schedule_times.seconds(now)]
         if self.workers.triggers is not None:
             found.append(self._triggers_due - clock)
+        found.append(self._share.seconds_until_start())
         return max(0.0, min(found))
 
     @asynccontextmanager
@@ -417,7 +355,3 @@ class Runner:
             yield
         finally:
             await cancel_and_wait(task)
-
-
-def _fields(job: Job) -> dict[str, Any]:  # Any: attributes of a log record
-    return {"run_id": job.run_id, "job": job.name, "tenant": job.tenant, "attempt": job.attempts}
