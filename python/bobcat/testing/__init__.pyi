@@ -6,3 +6,6 @@ from bobcat.testing.contract import Violation as Violation
 from bobcat.testing.contract import run_store_contract as run_store_contract
 from bobcat.testing.decided import Decided as Decided
 from bobcat.testing.decided import decide as decide
+from bobcat.testing.dispatcher_contract import DispatcherContractError as DispatcherContractError
+from bobcat.testing.dispatcher_contract import Engine as Engine
+from bobcat.testing.dispatcher_contract import run_dispatcher_contract as run_dispatcher_contract
