@@ -79,6 +79,6 @@ def workers_of(site: Site) -> list[dict[str, Any]]:
 
 
 def failed_for_good(site: Site, run_id: str) -> bool:
-    """True when the last attempt of a run has failed: an attempt that is tried again has the status for a moment."""
-    runs = site.bobcat("runs", "list", "--status", "failed", "--format", "json").json()
+    """True when the last attempt of a run has failed, and it is dead."""
+    runs = site.bobcat("runs", "list", "--status", "dead", "--format", "json").json()
     return any(run["run_id"] == run_id and run["attempts"] == 2 for run in runs)

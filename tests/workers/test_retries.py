@@ -65,7 +65,8 @@ async def run_of(store: Any, run_id: str = "r") -> RunSummary:
 
 def is_over(store: Any, run_id: str = "r") -> Callable[[], Any]:
     async def check() -> bool:
-        return (await run_of(store, run_id)).status not in ("queued", "running")
+        run = await run_of(store, run_id)  # an attempt sets `failed` before the worker decides about a further one
+        return run.status in ("failed", "dead") and "attempts" in run.detail
 
     return check
 

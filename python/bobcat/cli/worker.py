@@ -37,9 +37,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--dispatcher",
-    type=click.Choice(["store", "procrastinate"]),
+    type=click.Choice(["store", "procrastinate", "celery"]),
     help="The queue: the store itself, or procrastinate on PostgreSQL (the default there).",
 )
+@click.option("--broker", metavar="URL", envvar="CELERY_BROKER_URL",
+              help="The broker of --dispatcher celery, RabbitMQ or Redis; by default CELERY_BROKER_URL.")  # fmt: skip
 @click.option("--lease-seconds", type=FiniteRange(0.5, 86_400), default=30.0, show_default=True, metavar="S",
               help="Lease duration: seconds without renewal before another worker may take over a run.")  # fmt: skip
 @click.option("--grace", "--grace-seconds", "grace_seconds", type=FiniteRange(0), default=20.0, show_default=True,
@@ -70,6 +72,7 @@ def worker(
     concurrency: int,
     pool_size: int | None,
     dispatcher: str | None,
+    broker: str | None,
     lease_seconds: float,
     grace_seconds: float,
     health: tuple[str, int] | None,
@@ -91,6 +94,8 @@ def worker(
         raise click.UsageError("--until-idle needs --dispatcher store")
     if kind == "procrastinate" and not store_url.startswith("postgres"):
         raise click.UsageError("--dispatcher procrastinate needs a store at postgres://")
+    if kind == "celery" and not broker:
+        raise click.UsageError("--dispatcher celery needs --broker, such as amqp://guest@localhost//")
     from bobcat.errors import JobError
     from bobcat.logs import log_to, stop_logging
     from bobcat.workers.service import ServiceOptions
@@ -100,7 +105,7 @@ def worker(
 
     async def work(store: Any) -> None:
         try:
-            queue = _dispatcher(kind, store_url, until_idle=until_idle)
+            queue = _dispatcher(kind, (broker or "") if kind == "celery" else store_url, until_idle=until_idle)
             await _work(workers, store, queue, owner=owner, lease_seconds=lease_seconds, options=options)
         except JobError as error:
             raise InputError(f"{error} ({error.code})") from error
@@ -125,17 +130,24 @@ def _restricted(workers: Workers, queues: tuple[str, ...] | None) -> Workers:
     return replace(workers, makers=makers)
 
 
-def _dispatcher(kind: str, store_url: str, *, until_idle: bool) -> Dispatcher:
+def _dispatcher(kind: str, url: str, *, until_idle: bool) -> Dispatcher:
     from bobcat.errors import JobError
 
     if kind == "store":
         from bobcat.workers.store_dispatcher import StoreDispatcher
 
         return StoreDispatcher(until_idle=until_idle)
+    if kind == "celery":
+        from bobcat.workers.celery import CeleryDispatcher
+
+        try:
+            return CeleryDispatcher(url)
+        except ImportError as error:
+            raise InputError("--dispatcher celery needs `pip install 'bobcat[celery]'`") from error
     try:
         from bobcat.workers.procrastinate import ProcrastinateDispatcher
 
-        return ProcrastinateDispatcher(store_url)
+        return ProcrastinateDispatcher(url)
     except (ImportError, JobError) as error:
         raise InputError("--dispatcher procrastinate needs `pip install 'bobcat[workers,postgres]'`") from error
 
@@ -163,9 +175,7 @@ async def _work(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, drain, number.name)
     await store.runs(limit=1)  # report an unreachable or invalid store at once
-    runner = Runner(workers, store, dispatcher=dispatcher, lease_seconds=lease_seconds)
-    if owner is not None:
-        runner.owner = owner
+    runner = Runner(workers, store, dispatcher=dispatcher, lease_seconds=lease_seconds, owner=owner)
     service = WorkerService(runner, dispatcher, options)
     try:
         service.listen()

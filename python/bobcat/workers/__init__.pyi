@@ -1,5 +1,6 @@
 """The public names of `bobcat.workers`. `__init__.py` reads their modules from this file."""
 
+from bobcat.workers.celery import CeleryDispatcher as CeleryDispatcher
 from bobcat.workers.dispatch import Delivery as Delivery
 from bobcat.workers.dispatcher import Dispatcher as Dispatcher
 from bobcat.workers.job import Job as Job

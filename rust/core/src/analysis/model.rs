@@ -326,18 +326,44 @@ impl Space<'_> {
         }
     }
 
-    /// A text with these results, or those of them that contradict.
+    /// A text with these results, or those of them that contradict. PERF: most results are those of a shortest text for
+    /// the few others; only what such a text misses is added to the search.
     fn text_with(
         &mut self,
         wanted: &[(TextId, bool)],
         excluded: &[String],
     ) -> Result<Result<String, Vec<usize>>, Stop> {
-        self.budget.check()?;
         let excluded: Vec<&str> = excluded.iter().map(String::as_str).collect();
-        match self.theory.solve(wanted, &excluded)? {
-            Solved::Value(text) => Ok(Ok(text)),
-            Solved::Conflict(conflict) => Ok(Err(conflict)),
-            Solved::GaveUp(reason) => Err(reason.into()),
+        let mut chosen: Vec<usize> = (0..wanted.len())
+            .filter(|at| wanted.get(*at).is_some_and(|(_, value)| *value))
+            .collect();
+        loop {
+            self.budget.check()?;
+            let subset: Vec<(TextId, bool)> = chosen
+                .iter()
+                .filter_map(|at| wanted.get(*at).copied())
+                .collect();
+            let text = match self.theory.solve(&subset, &excluded)? {
+                Solved::Value(text) => text,
+                Solved::Conflict(conflict) => {
+                    let places = conflict
+                        .into_iter()
+                        .filter_map(|at| chosen.get(at).copied());
+                    return Ok(Err(places.collect()));
+                }
+                Solved::GaveUp(reason) => return Err(reason.into()),
+            };
+            let mut missed = None;
+            for (at, (id, value)) in wanted.iter().enumerate() {
+                if !chosen.contains(&at) && self.theory.accepts(*id, &text)? != *value {
+                    missed = Some(at);
+                    break;
+                }
+            }
+            match missed {
+                Some(at) => chosen.push(at),
+                None => return Ok(Ok(text)),
+            }
         }
     }
 }

@@ -55,6 +55,10 @@ impl Theory {
         Ok(self.with(|texts| texts.add(test))??)
     }
 
+    pub(super) fn accepts(&self, id: TextId, text: &str) -> Result<bool, Stop> {
+        Ok(self.with(|texts| texts.accepts(id, text))??)
+    }
+
     pub(super) fn solve(
         &self,
         wanted: &[(TextId, bool)],

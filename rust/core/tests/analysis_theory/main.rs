@@ -1,4 +1,4 @@
-//! The decision procedure about texts, against the engine that decides. One crate, so that it is linked once.
+//! The decision procedures of the analysis, against the engine that decides. One crate, so that it is linked once.
 
 #[cfg(test)]
 mod api;
@@ -6,6 +6,8 @@ mod api;
 mod budgets;
 #[cfg(test)]
 mod characters;
+#[cfg(test)]
+mod numbers;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]

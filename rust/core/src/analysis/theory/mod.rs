@@ -1,7 +1,7 @@
-//! The decision procedure about the texts of one path: is there a text with these results of these tests?
+//! Decision procedures about the values of one path: is there a value with these results of these tests?
 //!
-//! An answer of [`Texts`] is a text, a set of the wanted results that contradict each other, or the name of the budget that
-//! was hit; never a guess.
+//! [`Texts`] answers for texts, [`number`] for numbers and instants. An answer is a value, a set of the wanted results that
+//! contradict each other, or the name of the budget that was hit; never a guess.
 //!
 //! ```
 //! use bobcat_core::analysis::theory::{Solved, TextTest, Texts, TheoryBudget};
@@ -20,6 +20,7 @@ mod budget;
 mod count;
 mod formula;
 mod lower;
+pub mod number;
 mod order;
 mod product;
 mod pump;
