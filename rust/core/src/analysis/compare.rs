@@ -6,6 +6,7 @@ use super::answer::{self, Object, name_of};
 use super::budget::{Reason, Stop};
 use super::dd::{Dd, Operation};
 use super::find::add;
+use super::lazy;
 use super::policy::{End, Ends, Policy, Rank};
 use super::search::{Found, Goal};
 use super::verify::{self, Decided};
@@ -13,7 +14,7 @@ use super::view::{View, unknown_end};
 use super::{Analysis, Asked};
 
 /// A verdict, and the deciding rule.
-type Side = (Rank, Option<u32>);
+pub(super) type Side = (Rank, Option<u32>);
 
 /// Requests of one tool that two policies decide differently.
 #[derive(Debug)]
@@ -104,7 +105,7 @@ impl Goal for Pair {
 }
 
 /// What is found for one tool.
-struct Differences<'a> {
+pub(super) struct Differences<'a> {
     regions: Vec<Region>,
     unknown: Vec<Reason>,
     limit: usize,
@@ -171,6 +172,14 @@ impl Analysis {
             return Ok(());
         }
         let mut view = View::new(self.parts(tools), &[old, new], (found.tool, &[]));
+        if let ([one, other], [before, after]) = (&view.policies[..], &view.rules.clone()[..])
+            && lazy::is_plain(one, before)
+            && lazy::is_plain(other, after)
+            && before.len().max(after.len()) >= lazy::MANY
+        {
+            let policies = (*one, *other);
+            return found.long(&mut view, policies, (before, after));
+        }
         let mut ends = Ends::default();
         let decisions = view.decisions(&mut ends)?;
         let (Some(&left), Some(&right)) = (decisions.first(), decisions.get(1)) else {
@@ -211,6 +220,42 @@ impl Analysis {
 }
 
 impl Differences<'_> {
+    /// Returns true if no more regions are wanted.
+    pub(super) fn is_full(&mut self) -> bool {
+        let full = self.regions.len() >= self.limit;
+        self.complete &= !full;
+        full
+    }
+
+    /// Returns true for a region with a witness.
+    pub(super) fn has(&self, old: Side, new: Side) -> bool {
+        let mut regions = self.regions.iter();
+        regions.any(|region| region.witness.is_some() && (region.old, region.new) == (old, new))
+    }
+
+    /// Adds a region; one with a witness replaces one without.
+    pub(super) fn add(
+        &mut self,
+        old: Side,
+        new: Side,
+        witness: Option<String>,
+        reasons: Vec<Reason>,
+    ) {
+        let known = |region: &Region| (region.old, region.new) == (old, new);
+        if witness.is_some() {
+            self.regions.retain(|region| !known(region));
+        }
+        if !self.regions.iter().any(known) {
+            self.regions.push(Region {
+                tool: self.tool.map(str::to_owned),
+                old,
+                new,
+                witness,
+                reasons,
+            });
+        }
+    }
+
     /// Searches a request for a pair of ends.
     fn pair(
         &mut self,

@@ -128,6 +128,26 @@ impl<'a> Space<'a> {
         Ok(rest)
     }
 
+    /// The calls of the default for irreversible actions without a shadow, or of the other one.
+    pub(super) fn default_calls(&mut self, missing_shadow: bool) -> Result<Dd, Stop> {
+        let (missing, other) = match missing_shadow {
+            true => (TRUE, FALSE),
+            false => (FALSE, TRUE),
+        };
+        let mut result = missing;
+        for flag in [Field::HasShadow, Field::Reversible] {
+            let Some(&slot) = self.places.get(&Place::new(flag, &[])) else {
+                return Err(Stop::Internal("no slot of a flag".to_owned()));
+            };
+            let is_set = self.by_kind(slot, |kind| match kind {
+                Kind::True => TRUE,
+                _ => FALSE,
+            })?;
+            result = self.dd.choose(is_set, [other, result, result])?;
+        }
+        Ok(result)
+    }
+
     pub(super) fn defaults(&mut self, section: Section, ends: &mut Ends) -> Result<Dd, Stop> {
         let mut end = |verdict: Verdict| {
             Dd::terminal(ends.number(End {
@@ -258,7 +278,10 @@ impl<'a> Space<'a> {
     ) -> Result<Dd, Stop> {
         let reason = Reason {
             rule: Some(rule),
-            ..Reason::new("host_rule", "a rule is code")
+            ..match policy.function(rule) {
+                Some(_) => Reason::new("function_rule", "a Python rule can decide"),
+                None => Reason::new("host_rule", "a host rule can decide"),
+            }
         };
         let content = policy.content.get(rule as usize).copied();
         let name = format!("rule {content:?} {:?}", changed.numbers);

@@ -11,6 +11,7 @@ use super::search::{Found, Goal};
 use super::verify::{self, Decided};
 use super::view::{View, unknown_end};
 use super::{Analysis, Asked};
+use super::{lazy, long_find};
 
 /// A request, and the decisions on it.
 pub(super) struct Witness {
@@ -102,16 +103,35 @@ impl Analysis {
         tools: &[String],
     ) -> Result<Found<Witness>, Stop> {
         let numbers: Vec<usize> = (0..self.policies.len()).collect();
-        let matches = constraints
+        let firsts = constraints
             .iter()
             .filter_map(|constraint| match constraint {
                 Constraint::Match(policy, _) => Some(*policy),
                 Constraint::Verdicts(..) | Constraint::Rules(..) => None,
             });
-        let first: Vec<usize> = matches.collect();
-        let mut view = View::new(self.parts(tools), &numbers, (tool, &first));
+        let matches: Vec<usize> = firsts.collect();
+        let mut view = View::new(self.parts(tools), &numbers, (tool, &matches));
+        let sought = |number: usize| {
+            constraints.iter().any(|constraint| match constraint {
+                Constraint::Verdicts(of, _) | Constraint::Rules(of, _) => *of == number,
+                Constraint::Match(..) => false,
+            })
+        };
+        let of = || view.policies.iter().zip(&view.rules).enumerate();
+        let long = of().any(|(number, (of, rules))| sought(number) && lazy::is_long(of, rules))
+            && of().all(|(number, (of, rules))| !sought(number) || lazy::is_plain(of, rules))
+            && matches.iter().all(|policy| {
+                let of = view.policies.get(*policy);
+                of.is_some_and(|of| of.matched(0).is_some())
+            });
         let mut ends = Ends::default();
-        let decisions = view.decisions(&mut ends)?;
+        let decisions = match long {
+            true => {
+                view.interleave()?;
+                Vec::new()
+            }
+            false => view.decisions(&mut ends)?,
+        };
         let mut caveats = Vec::new();
         let mut wanted = TRUE;
         for constraint in constraints {
@@ -165,6 +185,9 @@ impl Analysis {
             };
             wanted = view.space.dd.apply(&mut Both, wanted, one)?;
         }
+        if long {
+            return long_find::find(&mut view, (wanted, constraints));
+        }
         let policies = view.policies.clone();
         view.space
             .search(wanted, &Wanted { caveats }, &mut |request| {
@@ -209,7 +232,7 @@ fn has(constraint: &Constraint, end: &End, policy: &Policy) -> bool {
 }
 
 /// The decisions on a request, if it has the properties.
-fn confirm(
+pub(super) fn confirm(
     policies: &[&Policy],
     constraints: &[Constraint],
     request: &str,

@@ -5,6 +5,7 @@ use super::budget::{Reason, Stop};
 use super::connect::Connect;
 use super::dd::{Dd, ERROR, FALSE, TRUE};
 use super::find::add;
+use super::lazy::{self, How, IsTrue};
 use super::policy::{Ends, Policy};
 use super::search::{Found, Goal};
 use super::verify;
@@ -87,6 +88,11 @@ impl Analysis {
             return Ok(());
         }
         let mut view = View::new(self.parts(tools), &[number], (tool, &[]));
+        if let Some(&policy) = view.policies.first()
+            && lazy::is_long(policy, &rules)
+        {
+            return long_rules(&mut view, policy, &rules, known);
+        }
         let mut ends = Ends::default();
         let decisions = view.decisions(&mut ends)?;
         let (Some(&decision), Some(&policy)) = (decisions.first(), view.policies.first()) else {
@@ -161,6 +167,58 @@ fn settled<T>(found: Result<Found<T>, Stop>) -> Result<Found<T>, Stop> {
     }
 }
 
+/// The same of a long list of rules.
+fn long_rules<'a>(
+    view: &mut View<'a>,
+    policy: &'a Policy,
+    rules: &[u32],
+    known: &mut [Known],
+) -> Result<(), Stop> {
+    view.interleave()?;
+    for (place, &rule) in rules.iter().enumerate() {
+        let Some(one) = known
+            .get_mut(rule as usize)
+            .filter(|one| one.decides.is_none())
+        else {
+            continue;
+        };
+        view.space.budget.check()?;
+        let target = lazy::Target {
+            policy,
+            rule: Some(rule),
+            rules,
+        };
+        let mut found = Found::Nothing;
+        for how in [How::Fires, How::Fails] {
+            let calls = view.space.calls(&target, how)?;
+            let next = view.space.taken(calls, &[target], &mut Vec::new());
+            found = match settled(next)? {
+                Found::Nothing => found,
+                Found::Unknown(reasons) => Found::Unknown(reasons),
+                Found::Witness((request, _)) => Found::Witness(request),
+            };
+            if matches!(found, Found::Witness(_)) {
+                break;
+            }
+        }
+        match found {
+            Found::Witness(request) => {
+                one.matches.get_or_insert_with(|| request.clone());
+                one.decides = Some(request);
+            }
+            Found::Unknown(reasons) => {
+                one.decides_unknown = true;
+                add(&mut one.reasons, reasons);
+            }
+            Found::Nothing => {
+                let earlier = rules.get(..place).unwrap_or_default();
+                taken(view, policy, (rule, earlier), one)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Ends that one rule decides.
 #[derive(Default)]
 struct Decides {
@@ -207,19 +265,6 @@ impl Goal for Decides {
     fn caveat(&self, terminal: u32) -> Option<Reason> {
         let found = self.caveats.iter().find(|(at, _)| *at == terminal);
         found.map(|(_, reason)| reason.clone())
-    }
-}
-
-/// True, exactly.
-struct IsTrue;
-
-impl Goal for IsTrue {
-    fn wants(&self, terminal: u32) -> bool {
-        Dd::terminal(terminal) == TRUE
-    }
-
-    fn caveat(&self, _: u32) -> Option<Reason> {
-        None
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::answer::{self, Object, name_of, quoted};
 use super::budget::{Reason, Stop};
 use super::find::{VERDICTS, add};
-use super::policy::{Ends, Rank};
+use super::lazy::{self, How};
+use super::policy::{Ends, Policy, Rank};
 use super::search::{Found, Goal};
 use super::verify;
 use super::view::{View, unknown_end};
@@ -78,6 +79,12 @@ impl Analysis {
         surface: &mut Surface,
     ) -> Result<(), Stop> {
         let mut view = View::new(self.parts(tools), &[number], (tool, &[]));
+        let rules = view.rules.first().cloned().unwrap_or_default();
+        if let Some(&policy) = view.policies.first()
+            && lazy::is_long(policy, &rules)
+        {
+            return long_surface(&mut view, policy, &rules, surface);
+        }
         let mut ends = Ends::default();
         let decisions = view.decisions(&mut ends)?;
         let (Some(&decision), Some(&policy)) = (decisions.first(), view.policies.first()) else {
@@ -151,6 +158,96 @@ impl Analysis {
         }
         Ok(())
     }
+}
+
+/// The same of a long list of rules.
+fn long_surface<'a>(
+    view: &mut View<'a>,
+    policy: &'a Policy,
+    rules: &[u32],
+    surface: &mut Surface,
+) -> Result<(), Stop> {
+    view.interleave()?;
+    let mut open = false;
+    let targets = rules.iter().copied().map(Some).chain([None]);
+    for rule in targets {
+        view.space.budget.check()?;
+        let target = lazy::Target {
+            policy,
+            rule,
+            rules,
+        };
+        for how in [How::Fires, How::Fails] {
+            let calls = view.space.calls(&target, how)?;
+            match view.space.taken(calls, &[target], &mut Vec::new()) {
+                Ok(Found::Nothing) => {}
+                Ok(Found::Witness((request, decided))) => {
+                    let Some(verdict) = decided.first().map(|decided| decided.verdict) else {
+                        continue;
+                    };
+                    let own = surface.rules.entry(verdict).or_default();
+                    if !own.contains(&rule) {
+                        own.push(rule);
+                    }
+                    let known = surface.witnesses.get(&verdict);
+                    if known.is_none_or(|known| known.len() > request.len()) {
+                        surface.witnesses.insert(verdict, request);
+                    }
+                }
+                Ok(Found::Unknown(reasons)) => {
+                    open = true;
+                    add(&mut surface.reasons, reasons);
+                }
+                Err(stop @ (Stop::Seconds | Stop::Stopped | Stop::Internal(_))) => {
+                    return Err(stop);
+                }
+                Err(stop) => {
+                    open = true;
+                    add(&mut surface.reasons, vec![stop.into()]);
+                }
+            }
+        }
+    }
+    // The other default, where the flags of the tool choose it.
+    let defaults = policy.program.defaults();
+    if defaults.on_no_match != defaults.on_missing_shadow {
+        for verdict in [defaults.on_no_match, defaults.on_missing_shadow] {
+            let verdict = Rank::from(verdict);
+            let own = surface.rules.get(&verdict);
+            if own.is_some_and(|own| own.contains(&None)) {
+                continue;
+            }
+            let target = lazy::Target {
+                policy,
+                rule: None,
+                rules,
+            };
+            let calls = view
+                .space
+                .default_calls(verdict == Rank::from(defaults.on_missing_shadow))?;
+            match view.space.taken(calls, &[target], &mut Vec::new())? {
+                Found::Nothing => {}
+                Found::Unknown(reasons) => {
+                    open = true;
+                    add(&mut surface.reasons, reasons);
+                }
+                Found::Witness((request, _)) => {
+                    surface.rules.entry(verdict).or_default().push(None);
+                    surface.witnesses.entry(verdict).or_insert(request);
+                }
+            }
+        }
+    }
+    for verdict in VERDICTS {
+        let answer = match (surface.witnesses.contains_key(&verdict), open) {
+            (true, _) => "witness",
+            (false, true) => "unknown",
+            (false, false) => "none",
+        };
+        surface.answers.insert(verdict, answer);
+        surface.rules.entry(verdict).or_default();
+    }
+    Ok(())
 }
 
 fn written(surface: &Surface) -> String {

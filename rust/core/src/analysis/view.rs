@@ -70,7 +70,7 @@ impl<'a> View<'a> {
     }
 
     /// Makes the atoms of all rules, those of the policies in turn.
-    fn interleave(&mut self) -> Result<(), Stop> {
+    pub(super) fn interleave(&mut self) -> Result<(), Stop> {
         let most = self.rules.iter().map(Vec::len).max().unwrap_or(0);
         for at in 0..most {
             for (policy, rules) in self.policies.iter().zip(&self.rules) {
