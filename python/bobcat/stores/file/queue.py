@@ -106,7 +106,7 @@ class FileQueue(LocalQueue[int, RunState]):
     def _announce(self) -> None:
         super()._announce()
         with suppress(OSError):  # no run was ever queued here
-            os.utime(self._directory / LOCK)
+            os.utime(self._directory / LOCK, ns=(time.time_ns(),) * 2)  # finer than the clock of the file system
 
     def _written(self) -> object:
         """The time of the file that an announcement touches."""

@@ -12,10 +12,11 @@ from typing import TypeVar
 from bobcat.stores.codec import moment_of
 from bobcat.stores.lease_clock import ClockSample
 from bobcat.stores.local import RunState
-from bobcat.stores.local_queue import LocalQueue, file_time
+from bobcat.stores.local_queue import LocalQueue
 from bobcat.stores.protocol import RunSummary
 from bobcat.stores.queue import Claim, ClaimRequest
 from bobcat.stores.queue_order import Waiting, accepts
+from bobcat.stores.sqlite.identity import read_mark
 from bobcat.stores.sqlite.rows import ALIVE, STATE
 
 T = TypeVar("T")
@@ -82,8 +83,8 @@ class SQLiteQueue(LocalQueue[sqlite3.Connection, RunState]):
         return await self._ask(work, writes=False)
 
     def _written(self) -> object:
-        """The time of the log: every commit of any process changes it."""
-        return file_time(f"{self._path}-wal") or (0, 0)
+        """The count of writes beside the file, which every commit of any process changes."""
+        return read_mark(self._path) or 0
 
     async def _change_queued(self, run_id: str, work: Callable[[sqlite3.Connection], T]) -> T:
         return await self._change(run_id, work)
