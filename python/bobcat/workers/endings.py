@@ -126,9 +126,15 @@ class Endings:
         await self._report_dead(replace(job, attempts=spent), error)
         return Delivery("dead", error=error)
 
-    async def _report_dead(self, job: Job, error: str) -> None:
+    async def _report_dead(self, job: Job, error: str, trace: str | None = None) -> None:
         """Log a run that is not tried again, and call the app's `on_dead`."""
-        log.error("run %s: dead: %s", job.run_id, error, extra={**job_fields(job), "error": error, "status": "dead"})
+        fields = {
+            **job_fields(job),
+            "error": error,
+            "status": "dead",
+            **({} if trace is None else {"traceback": trace}),
+        }
+        log.error("run %s: dead: %s", job.run_id, error, extra=fields)
         if self._workers.on_dead is None:
             return
         try:
@@ -173,7 +179,7 @@ class Endings:
             found = conflict.status if isinstance(conflict, StatusConflict) else "busy"
             return Delivery(found, error=error)
         if status == "dead":
-            await self._report_dead(job, f"{detail['reason']}: {error}")
+            await self._report_dead(job, f"{detail['reason']}: {error}", trace)
         return Delivery(status, again, error)
 
     async def _record_failure(self, claim: Claim, status: RunStatus, detail: dict[str, Any]) -> None:  # Any: JSON
