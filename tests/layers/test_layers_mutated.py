@@ -63,6 +63,18 @@ def test_every_missing_case_kills_its_mutant(run: Run) -> None:
         assert same.outcome.kind == "killed"
 
 
+def test_survivors_are_shown_in_the_files_of_the_layers(run: Run) -> None:
+    Path("org.yaml").write_text(f"{OPEN}rules:\n{ORG}")
+    Path("team.yaml").write_text(f"rules:\n{TEAM}")
+    assert run("compile", "--layer", "org=org.yaml", "--layer", "team=team.yaml", "-o", "policy.bobcat").code == 0
+    done = run("mutate")
+    assert "SURVIVED  team.yaml:3:3  team:ask  drop-rule: without the rule" in done.out
+    found = run("mutate", "--format", "json").json()["mutants"]
+    assert {(each["file"], each["source"]) for each in found if each["rule"] == "org:cap"} == {
+        ("policy.bobcat", "org.yaml")
+    }
+
+
 def test_mutants_of_layers_are_policies_of_layers(run: Run) -> None:
     policy = Policy.load("policy.bobcat")
     found = [compiled(each.ir(policy.ir), policy) for each in mutants(policy)]

@@ -75,9 +75,10 @@ class Candidate:
         found = copy(self)
         found._task = task if reads_task(self.policy) else None
         if self.policy.remembers:
-            if self._known is None or self._known[0] is not policy:
-                self._known = policy, with_memory_of(self.policy, policy)
-            shared = self._known[1]
+            known = self._known  # read once: other threads decide, too
+            if known is None or known[0] is not policy:
+                known = self._known = policy, with_memory_of(self.policy, policy)
+            shared = known[1]
             found._shares_state, found._deciding = shared is not None, shared or self.policy
             found._problem = OTHER_MEMORY if shared is None else None
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 from bobcat.testing.mutation.campaign import CampaignResult, MutantResult
@@ -20,10 +21,17 @@ _WORDS = {
 def mutant_line(item: MutantResult) -> str:
     """Describe one mutant: its place, its rule and its change."""
     span = item.mutant.span
-    place = f"{item.file}:{span.line}:{span.column}" if span is not None and span.line else item.file
+    place = f"{_source(item)}:{span.line}:{span.column}" if span is not None and span.line else item.file
     by = "" if item.outcome.killed_by is None else f"  by {item.outcome.killed_by}"
     rule = item.mutant.rule or "policy"
     return safe_text(f"{_WORDS[item.outcome.kind]}  {place}  {rule}  {item.mutant.mutation}: {item.mutant.change}{by}")
+
+
+def _source(item: MutantResult) -> str:
+    """The file of the changed text: the policy's, an included one, or that of a layer of a bundle."""
+    span = item.mutant.span
+    other = span is not None and span.line > 0 and PurePath(span.file).name != PurePath(item.file).name
+    return span.file if other and span is not None else item.file
 
 
 def missing_cases(result: CampaignResult) -> list[tuple[MissingCase, list[MutantResult]]]:
@@ -72,6 +80,7 @@ def _mutant_json(item: MutantResult) -> dict[str, Any]:  # Any: JSON
     known = span is not None and span.line > 0
     return {
         "file": item.file,
+        "source": _source(item),
         "line": span.line if known and span is not None else None,
         "column": span.column if known and span is not None else None,
         "rule": item.mutant.rule,
