@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bobcat.bundle import Policy
 from bobcat.cli.hooks.answer import answer, choose
 from bobcat.cli.hooks.call import HOSTS, HookError, read_call
+from bobcat.cli.hooks.candidate import divergences
 from bobcat.cli.hooks.record import Recorded, record_body
 from bobcat.decision_log import verify
 from bobcat.pdp import evaluate
@@ -45,7 +46,9 @@ def expected(policy: Policy, host: Any, text: bytes, *, grant: bool) -> tuple[An
     except HookError:
         return "refused", "refused"
     try:
-        body = record_body(call, choose(call, decision, grant=grant), Recorded(policy.id, decision))
+        diverged = divergences(None, policy, (call.request, decision), None)
+        more = {"diverged": diverged} if diverged else {}
+        body = record_body(call, choose(call, decision, grant=grant), Recorded(policy.id, decision, more))
     except HookError:
         body = "refused"
     return json.loads(said) if said else None, body

@@ -31,6 +31,7 @@ class Reads:
         self._names = [_attributes(rule) for rule in policy.ir.rules]
         self._parts = _parts(policy)
         self._two_defaults = any(part.two_defaults for part in self._parts)
+        self._ids = [str(rule.id) if isinstance(rule, IrRule) else rule.name for rule in policy.ir.rules]
         self._needs_all = policy.combine == "strictest"
         self._touched: dict[tuple[Path, ...], bool] = {}
 
@@ -86,18 +87,21 @@ class Reads:
         by_default = bool(rules) and default_of(rules[-1]) in (NO_MATCH, NO_SHADOW)
         if self._policy.combine is None:
             return by_default
-        if decision.verdict is Verdict.DENY and not by_default:  # a default cannot loosen it
-            return False
         found = request()
-        return found is None or self._defaults_take_part(found, state)
+        return found is None or self._defaults_take_part(found, decision, state)
 
-    def _defaults_take_part(self, request: ActionRequest, state: _core.RunState | None) -> bool:
+    def _defaults_take_part(self, request: ActionRequest, decision: Decision, state: _core.RunState | None) -> bool:
         _, traces = _core.explain(self._policy, request, None, state)
         fired = {index for index, outcome, *_ in traces if outcome == "true"}
-        abstaining = [part for part in self._parts if fired.isdisjoint(part.rules)]
-        if not self._needs_all and any(not part.limits for part in self._parts if part not in abstaining):
+        if not self._needs_all and any(not part.limits and not fired.isdisjoint(part.rules) for part in self._parts):
             return False
-        return any(part.two_defaults for part in abstaining)
+        for part in self._parts:
+            own = fired.intersection(part.rules)
+            if not own and part.two_defaults:
+                return True
+            if decision.verdict is Verdict.DENY and any(self._ids[index] in decision.matched_rules for index in own):
+                return False  # the layers below are not evaluated
+        return False
 
 
 class _Part(NamedTuple):
