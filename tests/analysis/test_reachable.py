@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from bobcat import Policy
@@ -81,12 +83,37 @@ def test_a_policy_of_lynx_is_unknown() -> None:
 
 def test_a_python_callable_is_unknown_where_it_can_be_reached() -> None:
     def asks(request: object, context: object) -> None:
-        return None
+        random.random()
 
     policy = Policy.compile(
         "rules: [{id: x, match: {tool: x}, decision: deny, priority: 9}]", python_rules=[asks], uncompiled="callable"
     )
-    if policy.python_rules:
-        answer = can(policy, tool="y")
-        assert isinstance(answer, Unknown)
+    assert policy.python_rules
+    answer = can(policy, tool="y")
+    assert isinstance(answer, Unknown)
+    assert {reason.code for reason in answer.reasons} == {"host_rule"}
     assert can(policy, tool="x") == Proof()
+
+
+def test_a_budget_that_is_used_up_is_a_reason_and_no_answer() -> None:
+    rules = [
+        {"id": f"r{n}", "match": {"tool": f"t{n % 5}", "args.x.matches": f"^[a-z]{{1,{n}}}{n}$"}, "decision": "allow"}
+        for n in range(1, 60)
+    ]
+    answer = can({"rules": rules}, when={"args.x.matches": "^0+$"}, budget=1e-9)
+    assert isinstance(answer, Unknown)
+    assert {reason.code for reason in answer.reasons} == {"budget_seconds"}
+
+
+def test_progress_is_reported_by_tool_and_can_stop_the_question() -> None:
+    seen: list[tuple[int, int, str]] = []
+
+    def note(done: int, total: int, tool: str) -> bool:
+        seen.append((done, total, tool))
+        return len(seen) < 2
+
+    policy = "rules: [{id: a, match: {tool.in: [a, b, c]}, decision: deny}]"
+    answer = can(policy, progress=note)
+    assert isinstance(answer, Unknown)
+    assert {reason.code for reason in answer.reasons} == {"stopped"}
+    assert [item[0] for item in seen] == [0, 1]
