@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bobcat import Policy
+from bobcat import Policy, allow
 from bobcat.analysis import Answer, Proof, Unknown, Witness, can
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "analysis.md"
@@ -48,6 +50,42 @@ CONSTRUCTS: dict[str, Match] = {
 }
 
 
+def by_python(request: Any, context: Any) -> Any:
+    if request.tool == "t" and request.args.get("x") == 1:
+        return allow("")
+    return None
+
+
+def by_callable(request: Any, context: Any) -> Any:
+    return allow("") if random.random() >= 0 and request.tool == "t" else None
+
+
+def transformed(**transform: Any) -> Policy:
+    rule = {"id": "a", "match": {"tool": "t", "args.x": 1}, "decision": "transform", "transform": transform}
+    before = {"id": "before", "match": {"tool": "t", "args.y": 3}, "decision": "deny", "priority": 1}
+    return Policy.compile({"rules": [rule, before]})
+
+
+def layered() -> Policy:
+    one = Policy.compile({"rules": [{"id": "a", "match": {"tool": "t"}, "decision": "allow"}]})
+    two = Policy.compile({"rules": [{"id": "b", "match": {"tool": "t", "args.x": 1}, "decision": "allow"}]})
+    return Policy.layered({"one": one, "two": two})
+
+
+POLICIES: dict[str, Callable[[], Policy]] = {
+    "`transform` with `set`": lambda: transformed(jsonpath="$.args.y", set=2),
+    "`transform` with `append`": lambda: transformed(jsonpath="$.args.z", append="x"),
+    "`transform` with `delete`": lambda: transformed(jsonpath="$.args.y", delete=True),
+    "layers": layered,
+    "compiled Python rules": lambda: Policy.compile({"rules": []}, python_rules=[by_python]),
+    "Python rules that stay callables": lambda: Policy.compile(
+        {"rules": []}, python_rules=[by_callable], uncompiled="callable"
+    ),
+}
+"""Policies that permit calls of the tool `t` in which `x` is 1, and no other ones."""
+PERMITTED = ("allow", "transform")
+
+
 def column(answer: Answer, expected: type[Witness] | type[Proof]) -> str:
     if isinstance(answer, Unknown):
         return f"unknown: {', '.join(f'`{code}`' for code in sorted({reason.code for reason in answer.reasons}))}"
@@ -71,6 +109,11 @@ def rows() -> list[str]:
             ]
         })  # fmt: skip
         proof = column(can(guarded, tool="t", when={"not": match}), Proof)
+        found.append(f"| {name} | {call} | {proof} |")
+    for name, made in POLICIES.items():
+        policy = made()
+        call = column(can(policy, tool="t", verdict=PERMITTED), Witness)
+        proof = column(can(policy, tool="t", when={"args.x": 2}, verdict=PERMITTED), Proof)
         found.append(f"| {name} | {call} | {proof} |")
     return found
 
