@@ -28,6 +28,7 @@ def test_the_store_as_the_queue_keeps_it(tmp_path: Path) -> None:
     keeps(lambda: Engine(SQLiteStore(tmp_path / "runs.db"), StoreDispatcher()))
 
 
+@pytest.mark.filterwarnings("ignore::bobcat.StoreWarning")
 def test_redis_as_the_queue_keeps_it(redis_url: str) -> None:
     prefix = f"bobcat-test-{uuid4().hex[:12]}:"
     keeps(lambda: Engine(RedisStore(redis_url, prefix=prefix, durability="warn"), StoreDispatcher()))
