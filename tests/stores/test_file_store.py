@@ -230,3 +230,16 @@ def test_a_store_that_was_closed_says_so(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="was closed; create another store"):
         asyncio.run(late())
+
+
+def test_an_identity_that_another_process_is_about_to_write_is_not_damage(tmp_path: Path) -> None:
+    """The file is created before it is written; the other process holds the lock of the directory meanwhile."""
+
+    async def main() -> None:
+        (tmp_path / "s").mkdir()
+        (tmp_path / "s" / "store").touch()
+        async with aclosing(FileStore(tmp_path / "s")) as store:
+            await store.set_status("r", "succeeded")
+            assert [run.run_id for run in await store.runs()] == ["r"]
+
+    asyncio.run(main())

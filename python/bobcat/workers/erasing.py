@@ -6,6 +6,7 @@ journal last: the next removal completes one that was killed.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ OPEN = ("queued", "running", "suspended")
 LEASE_SECONDS = 60.0
 BATCH = 1000
 """Number of runs whose approvals are looked up in one pass over all approvals."""
+CONCURRENT = 16
+"""Number of runs that are removed at once."""
 PAGE = 500
 THREAD_PREFIX = "thread:"
 
@@ -71,10 +74,26 @@ async def erase_runs(store: DurableStore, runs: Collection[RunSummary]) -> list[
         batch = chosen[start : start + BATCH]
         refusals = {run.run_id: _refusal(run) for run in batch}
         approvals = await _approvals(store, {run_id for run_id, problem in refusals.items() if problem is None})
-        for run in batch:
-            problem = refusals[run.run_id] or await _erase(removing, run, approvals.get(run.run_id, ()))
-            done.append(Erasure(run.run_id, problem))
+        erased = [run for run in batch if refusals[run.run_id] is None]
+        for first in range(0, len(erased), CONCURRENT):
+            refusals |= await _erase_together(removing, erased[first : first + CONCURRENT], approvals)
+        done += [Erasure(run.run_id, refusals[run.run_id]) for run in batch]
     return done
+
+
+async def _erase_together(
+    store: ErasableStore, runs: Sequence[RunSummary], approvals: DocumentNames
+) -> dict[str, JobError | None]:
+    """Remove some runs at once, which share the store's commits. Raises the first error after all have ended."""
+    found = await asyncio.gather(
+        *(_erase(store, run, approvals.get(run.run_id, ())) for run in runs), return_exceptions=True
+    )
+    problems: dict[str, JobError | None] = {}
+    for run, outcome in zip(runs, found, strict=True):
+        if isinstance(outcome, BaseException) and not isinstance(outcome, JobError):
+            raise outcome
+        problems[run.run_id] = outcome
+    return problems
 
 
 async def prune_runs(store: DurableStore, retention: Mapping[str, timedelta], now: datetime) -> list[Erasure]:

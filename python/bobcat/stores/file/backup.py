@@ -29,11 +29,11 @@ from bobcat.stores.backup_items import (
 from bobcat.stores.codec import FENCE_JUMP, line_of, microseconds, row_of
 from bobcat.stores.file import journal
 from bobcat.stores.file.content import FORMAT_LINE, entry_of, parsed, state_of
-from bobcat.stores.file.disk import file_name, locked, replace_file, sync_directory
+from bobcat.stores.file.disk import file_name, locked, sync_directory
 from bobcat.stores.file.identity import read_identity, write_identity
 from bobcat.stores.file.queue import LOCK, TURNS
 from bobcat.stores.local import RunState
-from bobcat.stores.private_files import private_directory
+from bobcat.stores.private_files import open_private, private_directory
 from bobcat.stores.protocol import LIVE
 from bobcat.text.json_text import json_text
 
@@ -154,33 +154,44 @@ def _write(made: Path, format: int, now: int, own_epoch: int, items: Iterable[Sa
                 case SavedStore():
                     pass
         _write_records(made, *open_run)
-    (made / FENCE).write_text(f"{saved.fence + FENCE_JUMP}\n")
-    replace_file(made / TURNS, json.dumps({"turn": turn, "served": {}}).encode())
+    _write_file(made / FENCE, f"{saved.fence + FENCE_JUMP}\n".encode())
+    _write_file(made / TURNS, json.dumps({"turn": turn, "served": {}}).encode())
     known = write_identity(made, epoch=1, known=None)
     write_identity(made, epoch=next_epoch(own_epoch, saved), known=known, now=now)
-    replace_file(made / "format", f"{FORMAT_LINE}{format}\n".encode())
+    _write_file(made / "format", f"{FORMAT_LINE}{format}\n".encode())
+    os.sync()  # PERF: once, 1,000 runs in 1 s; a sync of each file takes 50 s
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    """Write a new file of the directory that is not in use yet; it is synced with all others."""
+    descriptor = open_private(path, os.O_WRONLY)
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(data)
+    finally:
+        os.close(descriptor)
 
 
 def _write_run(made: Path, run: SavedRun) -> None:
     state = {name: getattr(run, name) for name in STATE_FIELDS}
     state |= {"owner": None, "expires": 0, "boot": None, "until": 0, "detail": json.loads(run.detail)}
     name = file_name(run.run_id)
-    replace_file(made / "runs" / f"{name}.json", json_text(state).encode())
+    _write_file(made / "runs" / f"{name}.json", json_text(state).encode())
     if run.records is not None:
         mark = f"{run.records:020d} {run.head or '-':64}\n"
-        replace_file(made / "runs" / f"{name}.head", mark.encode())
+        _write_file(made / "runs" / f"{name}.head", mark.encode())
     if run.kind and run.status in LIVE:
         private_directory(made / "live")
-        replace_file(made / "live" / name, b"")
+        _write_file(made / "live" / name, b"")
 
 
 def _write_records(made: Path, run_id: str, lines: list[bytes]) -> None:
     if lines:
-        replace_file(made / "runs" / f"{file_name(run_id)}.jsonl", b"".join(lines))
+        _write_file(made / "runs" / f"{file_name(run_id)}.jsonl", b"".join(lines))
 
 
 def _write_document(made: Path, item: SavedDocument) -> None:
     directory = made / "documents" / file_name(item.kind)
     private_directory(directory)
     names = json.dumps({"kind": item.kind, "key": item.key, "version": item.version, "updated": item.updated})
-    replace_file(directory / f"{file_name(item.key)}.json", f'{names[:-1]}, "body": {item.body}}}\n'.encode())
+    _write_file(directory / f"{file_name(item.key)}.json", f'{names[:-1]}, "body": {item.body}}}\n'.encode())

@@ -37,9 +37,10 @@ class FileStoreIdentity:
 
 
 def read_identity(directory: Path) -> FileStoreIdentity | None:
-    """Read the file; None without one. Raises `StoreError` (`damaged`)."""
+    """Read the file; None without one, or for one that is being made. Raises `StoreError` (`damaged`)."""
     try:
-        return msgspec.convert(json.loads((directory / NAME).read_bytes()), FileStoreIdentity)
+        content = (directory / NAME).read_bytes()
+        return msgspec.convert(json.loads(content), FileStoreIdentity) if content else None
     except FileNotFoundError:
         return None
     except UNREADABLE as error:
