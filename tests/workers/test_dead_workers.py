@@ -82,6 +82,17 @@ def test_a_run_that_ends_fewer_workers_succeeds_and_can_be_tried_again_when_it_d
     asyncio.run(main())
 
 
+def test_deaths_count_also_where_a_worker_takes_its_own_runs_at_once(house: House) -> None:
+    async def main() -> None:
+        await house.jobs.enqueue("deadly", {"times": 1000}, run_id="r")
+        assert await work_until_over(house, "r", "--owner", "w-0", "--dispatcher", "store") == 3
+        run = await house.store.run("r")
+        assert run is not None
+        assert (run.status, run.detail["reason"]) == ("dead", "attempts exhausted (3 of 3)")
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "file", "postgres", "redis"])
 @pytest.mark.filterwarnings("ignore::bobcat.StoreWarning")
 def test_every_store_counts_the_attempt_before_anything_runs(
