@@ -28,8 +28,9 @@ def test_a_worker_is_ready_until_it_drains_and_alive_until_it_ends(site: Site, f
     until(lambda: not worker.is_ready(), "the end of readiness", 2)
     assert time.monotonic() - began < 2
     assert worker.get("/healthz")[0] == 200
-    (listed,) = workers_of(site)
-    assert (listed["state"], listed["held"]) == ("draining", ["w"])
+    until(
+        lambda: [(each["state"], each["held"]) for each in workers_of(site)] == [("draining", ["w"])], "its heartbeat"
+    )
     file.touch()
     _, reported = worker.process.communicate(timeout=30)
     assert worker.process.returncode == 0, reported

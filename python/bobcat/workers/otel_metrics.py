@@ -106,14 +106,22 @@ class _StoreState:
     def read(self) -> StoreCounts | None:
         """The counts; None when the store does not answer."""
         if time.monotonic() >= self._until:
-            future = asyncio.run_coroutine_threadsafe(count_live(self._store), self._loop)
-            try:
-                self._counts = future.result(SCRAPE_SECONDS)
-            except Exception:  # the loop has ended or is blocked, or the store is unavailable
-                future.cancel()
-                self._counts = None
+            self._counts = self._ask()
             self._until = time.monotonic() + self._fresh
         return self._counts
+
+    def _ask(self) -> StoreCounts | None:
+        counting = count_live(self._store)
+        try:
+            future = asyncio.run_coroutine_threadsafe(counting, self._loop)
+        except RuntimeError:  # the loop is closed
+            counting.close()
+            return None
+        try:
+            return future.result(SCRAPE_SECONDS)
+        except Exception:  # the loop has ended or is blocked, or the store is unavailable
+            future.cancel()
+            return None
 
 
 def _age(counts: StoreCounts, since: datetime | None) -> float:
