@@ -194,15 +194,16 @@ def test_a_pull_request_gets_one_comment_that_is_replaced(tmp_path: Path, reposi
     assert api.own == ["<!-- bobcat diff -->\n### 1 change"]
     assert "### 1 change" in first.summary
     base = first.github["event"]["pull_request"]["base"]["sha"]
-    assert (first.root / "diff-args").read_text() == f"--git {base}...HEAD --format markdown\n"
+    assert (first.root / "diff-args").read_text() == f"--git {base}...HEAD --format markdown -- .\n"
     run_action(ACTION, job(tmp_path, repository, api, DIFF_TEXT="### 2 changes"), repository)
     assert api.own == ["<!-- bobcat diff -->\n### 2 changes"]
     run_action(ACTION, job(tmp_path, repository, api), repository)
-    assert api.own == ["<!-- bobcat diff -->\nNo decision changes."]
+    assert api.own == ["<!-- bobcat diff -->\nNo policy differs."]
 
 
-def test_no_change_makes_no_comment(tmp_path: Path, repository: Path, api: Comments) -> None:
-    assert run_action(ACTION, job(tmp_path, repository, api), repository).failed == ""
+@pytest.mark.parametrize("text", ["", "No policy differs."])
+def test_no_change_makes_no_comment(tmp_path: Path, repository: Path, api: Comments, text: str) -> None:
+    assert run_action(ACTION, job(tmp_path, repository, api, DIFF_TEXT=text), repository).failed == ""
     assert (api.own, {method for method, _ in api.seen}) == ([], {"GET"})
 
 
@@ -211,10 +212,10 @@ def test_fail_on_fails_the_job_and_still_comments(
     tmp_path: Path, repository: Path, api: Comments, code: str, failed: str, changed: str
 ) -> None:
     given = job(tmp_path, repository, api, DIFF_TEXT="looser", DIFF_CODE=code)
-    done = run_action(ACTION, given, repository, **{"fail-on": "loosened"})
+    done = run_action(ACTION, given, repository, **{"fail-on": "loosening"})
     assert (done.failed, done.outputs["diff"]["changed"]) == (failed, changed)
     assert api.own == ["<!-- bobcat diff -->\nlooser"]
-    assert (done.root / "diff-args").read_text().endswith("--fail-on loosened\n")
+    assert (done.root / "diff-args").read_text().endswith("--fail-on loosening -- .\n")
 
 
 def test_a_comparison_that_fails_is_an_error_and_no_comment(tmp_path: Path, repository: Path, api: Comments) -> None:
@@ -252,3 +253,20 @@ def test_the_workflow_of_this_repository_runs_what_contributors_run() -> None:
     commands = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
     assert commands == ["sudo .ci/services", ".ci/run"]
     assert all((ROOT / each.removeprefix("sudo ")).exists() for each in commands)
+
+
+def test_the_comparison_is_that_of_the_command(tmp_path: Path, repository: Path, api: Comments) -> None:
+    given = job(tmp_path, repository, api)
+    program = tmp_path / "bin" / "bobcat"
+    program.write_text('#!/bin/sh\nexec "$PYTHON" -m bobcat "$@"\n')
+    looser = POLICY + "  - {id: pay, match: {tool: pay}, decision: allow}\n"
+    (repository / "policy.yaml").write_text(looser)
+    subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qam", "2"], cwd=repository, check=True
+    )
+    done = run_action(ACTION, given, repository, **{"fail-on": "loosening"})
+    assert (done.failed, done.outputs["diff"]["changed"]) == ("Report the result", "true"), done.log
+    (comment,) = api.own
+    assert "policy.yaml" in comment
+    assert "pay" in comment
+    assert "Traceback" not in done.log

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 MARKER = "<!-- bobcat diff -->"
+NOTHING = "No policy differs."
+"""The text of `bobcat diff` without a difference: it makes no comment, and replaces one."""
 MAX_CHARS = 60_000
 """GitHub takes 65,536 characters of a comment."""
 PAGE, MAX_PAGES = 100, 30
@@ -29,8 +31,8 @@ def main(number: str, path: str) -> int:
         return 2
     try:
         own = existing(number)
-        if text or own is not None:
-            write(number, own, text or "No decision changes.")
+        if text not in ("", NOTHING) or own is not None:
+            write(number, own, text or NOTHING)
     except urllib.error.HTTPError as error:
         if error.code in (403, 404):
             print(f"::warning::no comment: the token may not write comments here ({error.code})")
