@@ -106,28 +106,34 @@ def test_the_command_line_page_shows_every_command_and_its_options() -> None:
 
 
 def _steps(text: str) -> list[dict[str, str]]:
-    """The steps of every job of a workflow."""
+    """The steps of every job of a workflow, or a list of steps."""
     import yaml
 
-    return [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
+    found = yaml.safe_load(text)
+    return found if isinstance(found, list) else [step for job in found["jobs"].values() for step in job["steps"]]
 
 
 WORKFLOWS = [
     (page, block.body)
     for page in PAGES
     for block in blocks_of(page)
-    if block.language == "yaml" and ".github/workflows" in block.body
+    if block.language == "yaml" and (".github/workflows" in block.body or "- run: bobcat " in block.body)
 ]
 
 
 @pytest.mark.parametrize(("page", "text"), WORKFLOWS, ids=lambda item: _name(item) if isinstance(item, Path) else "")
 def test_a_workflow_calls_commands_with_options_that_they_have(page: Path, text: str) -> None:
     import click
+    import yaml
 
     from bobcat.cli.main import cli
 
     calls = [shlex.split(step["run"]) for step in _steps(text) if step.get("run", "").startswith("bobcat ")]
-    assert calls
+    actions = [step for step in _steps(text) if ".github/actions/bobcat" in step.get("uses", "")]
+    assert calls or actions
+    inputs = yaml.safe_load((ROOT / ".github/actions/bobcat/action.yml").read_text(encoding="utf-8"))["inputs"]
+    for action in actions:
+        assert set(action["with"]) <= set(inputs)
     for call in calls:
         command = cli.get_command(click.Context(cli), call[1])
         assert command is not None

@@ -48,7 +48,7 @@ def missing_cases(result: CampaignResult) -> list[tuple[MissingCase, list[Mutant
 def summary(result: CampaignResult) -> str:
     """Return the last line of the report."""
     parts = [f"{result.count('killed'):,} killed", f"{result.count('survived'):,} survived"]
-    equivalent, without, not_run = map(result.count, ("equivalent", "no_difference", "not_run"))
+    equivalent, without, not_run = result.count("equivalent"), result.count("no_difference"), result.count("not_run")
     parts += [f"{equivalent:,} proved equivalent"] if equivalent else []
     parts += [f"{without:,} without a known difference"] if without else []
     parts += [f"{not_run:,} not run"] if not_run else []
