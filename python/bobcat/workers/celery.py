@@ -43,7 +43,7 @@ class CeleryDispatcher:
     def __init__(self, broker: str, *, poll_seconds: float = POLL_SECONDS) -> None:
         try:
             from celery import Celery
-            from kombu import Queue
+            from kombu.entity import Queue
         except ModuleNotFoundError as error:
             raise without_driver("CeleryDispatcher", "celery", "celery") from error
         self._app: Any = Celery("bobcat", broker=broker, set_as_current=False)  # Any: Celery has no types
