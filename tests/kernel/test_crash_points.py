@@ -39,6 +39,20 @@ def deaths_of(writes: int) -> list[tuple[Death, ...]]:
     return [(), *singles, *((first, second) for first in points for second in points)]
 
 
+def single_deaths_of(writes: int) -> list[tuple[Death, ...]]:
+    """No death, and every single one."""
+    return [each for each in deaths_of(writes) if len(each) < 2]
+
+
+async def transactional_writes(store: SQLiteStore, path: Path) -> int:
+    """The number of writes of a run whose payments are rows of a new table in the store's file."""
+    await store.now()  # makes the file
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table paid (run text, amount int)")
+    connection.close()
+    return await writes_of_a_run(store, "transactional")
+
+
 async def campaign(store: Any, effect: Any, *, reconciled: bool) -> list[Outcome]:
     deaths = deaths_of(await writes_of_a_run(store, effect))
     assert len(deaths) > 600
@@ -90,19 +104,12 @@ def test_a_transactional_tool_commits_with_its_result(tmp_path: Path) -> None:
     async def main() -> list[Outcome]:
         store = SQLiteStore(path)
         try:
-            deaths = [each for each in deaths_of(await prepared(store)) if len(each) < 2]
+            deaths = single_deaths_of(await transactional_writes(store, path))
             return await all_of(
                 [survive(store, f"r{number}", each, "transactional") for number, each in enumerate(deaths)], 1
             )
         finally:
             await store.aclose()
-
-    async def prepared(store: SQLiteStore) -> int:
-        await store.now()  # makes the file
-        with sqlite3.connect(path) as connection:
-            connection.execute("create table paid (run text, amount int)")
-        connection.close()
-        return await writes_of_a_run(store, "transactional")
 
     found = asyncio.run(main())
     assert all(each.reported == dict.fromkeys(AMOUNTS, True) and not each.uncertain for each in found)
@@ -111,3 +118,29 @@ def test_a_transactional_tool_commits_with_its_result(tmp_path: Path) -> None:
     connection.close()
     assert {count for _, _, count in rows} == {1}
     assert len(rows) == 3 * (len(found) + 1)
+
+
+def test_the_durability_page_has_the_numbers_of_these_writes_and_runs(tmp_path: Path) -> None:
+    async def main() -> tuple[int, int, int]:
+        async with store_of("memory", tmp_path) as memory, store_of("sqlite", tmp_path) as sqlite:
+            single, batches = [await writes_of_a_run(store) for store in (memory, sqlite)]
+        other = tmp_path / "transactional"
+        other.mkdir()
+        async with store_of("sqlite", other) as store:
+            return single, batches, await transactional_writes(store, other / "runs.db")
+
+    single, batches, transactional = asyncio.run(main())
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "durability.md").read_text(encoding="utf-8")
+    in_memory, in_sqlite = (len(deaths_of(writes)) for writes in (single, batches))
+    sentence = (
+        f"{single} single writes in memory (records, lease and status), which is {in_memory:,} runs, "
+        f"and {batches} batches in SQLite, which is {in_sqlite:,}."
+    )
+    assert sentence in " ".join(page.split())
+    for effect, runs, uncertain in (
+        ("`unsafe`, with a reconciler", f"{in_memory:,} + {in_sqlite:,}", "0"),
+        ("`unsafe`, without", f"{in_memory:,} + {in_sqlite:,}", "all"),
+        ("`keyed`", f"{in_memory:,}", "0"),
+        ("`transactional` (SQLite), single deaths", f"{len(single_deaths_of(transactional)):,}", "0"),
+    ):
+        assert f"| {effect} | {runs} | 0 | 0 | {uncertain} | 0 |" in page
