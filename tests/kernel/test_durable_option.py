@@ -95,6 +95,14 @@ def test_what_may_have_changed_is_part_of_it(call: Call) -> None:
 
 
 @of_both
+def test_the_version_of_the_app_is_recorded_with_each_attempt(call: Call) -> None:
+    store = MemoryStore()
+    assert answer_of(call(Agent(), durable=Durable(store, "r", app_version="7"))) == "done"
+    records = asyncio.run(store.load("r" if call is run else "r::0:a"))
+    assert records[0].body["binding"]["app"] == "7"
+
+
+@of_both
 @pytest.mark.parametrize(
     ("single", "name"),
     [

@@ -200,6 +200,7 @@ class GraphRun:
         ledger: Ledger | LedgerAccount | None = None,
         on_delta: OnNodeDelta | None = None,
         delegation: DelegationMode = "independent",
+        app_version: str = "",
         **surroundings: Any,  # Any: arguments of `run_agent`, checked there
     ) -> None:
         spec = router if isinstance(router, GraphSpec) else None
@@ -218,7 +219,7 @@ class GraphRun:
         self.compat, self.nodes, self.task, self.router, self.start = compat, dict(nodes), task, router, first
         self.compose = compose_task or default_task
         self.sinks, self.store, self.run_id, self.cancel = tuple(sinks), store, run_id, cancel
-        self.surroundings = surroundings
+        self.surroundings, self.app_version = surroundings, app_version
         self.journal = GraphJournal(
             store,
             run_id or "",
@@ -391,16 +392,22 @@ class GraphRun:
             budget=node.budget,
             on_approval=node.on_approval,
             sinks=(*self.sinks, count),
-            store=self.store,
-            run_id=child,
             cancel=self.cancel,
             **({} if self.compat.plain else {"user_task": self.task}),
             **self._named(name),
             **self.paid,
             **({} if self.on_delta is None else {"on_delta": partial(self.on_delta, name)}),
-            **self.surroundings,
+            **self._journaled(child),
         )
         return NodeOutcome(name, result, denials, self.transition)
+
+    def _journaled(self, child: str | None) -> dict[str, Any]:  # Any: arguments of `run_agent`
+        """The surroundings of a node, with the place of its journal."""
+        options = {**self.surroundings, "store": self.store, "run_id": child}
+        if not self.app_version:
+            return options
+        place = {name: options.pop(name) for name in ("store", "run_id", "owner", "lease_seconds", "allow_changed")}
+        return {**options, "durable": Durable(**place, app_version=self.app_version)}
 
     def _is_kept(self) -> bool:
         return self.store is not None or bool(self.paid)
