@@ -41,7 +41,7 @@ EXTRA_PARAMETERS = {
     "Agent", "ApprovalHandler", "Executor", "Sink", "Router", "RunStore", "Cancelled", "jsonl_sink", "stdout_sink",
     "callback_sink", "CrewAIAgent", "PolicyBundle", "GraphSpec", "ClaudeAgent", "OpenAIAgent", "LangGraphAgent",
     "mcp_tools", "PolicyCompileError", "GraphCompileError", "evaluate",
-    "approve_required", "GraphResult", "ExecutionContext",
+    "approve_required", "GraphNode", "GraphResult", "ExecutionContext",
 }  # fmt: skip
 """Names that take something more, behind what lynx-agent's take, or are called in no program."""
 
