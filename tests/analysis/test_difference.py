@@ -103,7 +103,7 @@ def test_a_rule_of_another_layer_has_its_place() -> None:
     assert region.new.rule.span.file == "base.yaml"
 
 
-def test_obligations_and_reasons_are_no_difference() -> None:
+def test_reasons_are_no_difference() -> None:
     text = "rules: [{id: a, match: {tool: t}, decision: allow, reason: %s}]"
     assert diff(text % "one", text % "two").same
 

@@ -11,6 +11,7 @@ from bobcat.analysis.calls import plain
 from bobcat.analysis.engine import Data, Effort, Progress, Questions, deciding_rule, rule_ref
 from bobcat.analysis.inputs import PolicyInput, policy_of
 from bobcat.analysis.model import Diff, Reason, Region, Side, Traffic, Witness
+from bobcat.analysis.terms import terms_regions, terms_text
 from bobcat.bundle.model import Policy
 from bobcat.model.decision import ActionRequest, Decision
 
@@ -47,14 +48,16 @@ def diff(
     return found if traffic is None else counted(found, *decided(policies, traffic))
 
 
-def compare(questions: Questions, old: int = 0, new: int = 1, limit: int = MAX_REGIONS) -> Diff:
-    """Return the difference between two of the policies in question."""
+def compare(questions: Questions, old: int = 0, new: int = 1, limit: int = MAX_REGIONS, *, terms: bool = True) -> Diff:
+    """Return the difference between two of the policies; without `terms`, of verdicts and arguments only."""
     found = questions.ask("compare", old=old, new=new, limit=limit)
     regions = tuple(_region(questions, old, new, item) for item in found["regions"])
     reasons = questions.reasons(found["unknown"])
     if not found["complete"] and not reasons:
         reasons = (Reason("regions", f"there are more than {limit:,} regions, and the others were not looked for"),)
-    return Diff(regions, reasons, found["same"])
+    other, unknown = terms_regions(questions, old, new) if terms else ((), ())
+    found_all = (*(each for each in other if each.loosens), *regions, *(each for each in other if not each.loosens))
+    return Diff(found_all, (*reasons, *unknown), found["same"] and not other and not unknown)
 
 
 def _region(questions: Questions, old: int, new: int, data: Data) -> Region:
@@ -101,8 +104,8 @@ def _recorded(region: Region, seen: Mapping[Seen, int], named: set[str]) -> int:
 
 
 def differ(old: Decision, new: Decision) -> bool:
-    """Return true if two decisions have different verdicts, or transforms with different arguments."""
-    if old.verdict is not new.verdict:
+    """Return true if two decisions have different verdicts, arguments of transforms, or terms of a permission."""
+    if old.verdict is not new.verdict or terms_text(old, new)[0]:
         return True
     changed = [None if item.transform_args is None else plain(item.transform_args) for item in (old, new)]
     return changed[0] != changed[1]

@@ -118,7 +118,8 @@ class Region:
     """The calls of one tool that two rules decide differently; `tool` is None for tools that no policy names.
 
     Without a `witness` it is unknown whether there is such a call, and `reasons` say why. `recorded` is the number of
-    recorded calls in the region, None without traffic.
+    recorded calls in the region, None without traffic. `terms` are the differences of approvers, approvals, obligations
+    and timeout where the verdicts are the same.
     """
 
     tool: str | None
@@ -128,6 +129,7 @@ class Region:
     witness: Witness | None
     reasons: tuple[Reason, ...] = ()
     recorded: int | None = None
+    terms: tuple[str, ...] = ()
 
     @property
     def loosens(self) -> bool:
@@ -145,6 +147,8 @@ class Region:
         }
         if self.reasons:
             found["reasons"] = reasons_json(self.reasons)
+        if self.terms:
+            found["terms"] = list(self.terms)
         return found if self.recorded is None else {**found, "recorded": self.recorded}
 
 

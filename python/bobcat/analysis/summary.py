@@ -134,6 +134,8 @@ def tool_text(region: Region) -> str:
 
 def verdicts_text(region: Region) -> str:
     """Return the verdicts of both sides."""
+    if region.terms:
+        return safe_text(f"{region.new.verdict}, {'; '.join(region.terms)}")
     if region.change == "arguments":
         return f"{region.old.verdict} with other arguments"
     return f"{region.old.verdict} -> {region.new.verdict}"

@@ -21,7 +21,7 @@ def telling_calls(policy: Policy, program: Policy, mutant: Mutant) -> tuple[tupl
     Decisions differ in their verdict, their arguments, or the rule that decides.
     """
     questions = Questions((policy, program), Effort(SECONDS))
-    found = compare(questions, limit=1)
+    found = compare(questions, limit=1, terms=False)
     if not found.same:
         return tuple(region.witness.request for region in found.found if region.witness is not None), False
     calls, proved = [], True

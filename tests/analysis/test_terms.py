@@ -1,0 +1,101 @@
+"""Differences of permissions with the same verdict: approvers, approvals, obligations and timeouts."""
+
+from __future__ import annotations
+
+import pytest
+
+from bobcat import Policy
+from bobcat.analysis import Diff, Proof, Witness, diff
+
+ASK = "{{id: ask, match: {{tool: pay, args.amount.gt: 100}}, decision: approve_required{}}}"
+
+
+def policy(*rules: str) -> Policy:
+    defaults = "defaults: {on_no_match: deny, on_missing_shadow: deny}"
+    return Policy.compile(f"{defaults}\nrules: [{', '.join(rules)}]")
+
+
+def asking(terms: str) -> Policy:
+    return policy(ASK.format(terms))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (", approvers: [ann, bob], approvals_needed: 2", ", approvers: [ann, bob]", "2 -> 1 approvals"),
+        (", approvers: [ann]", ", approvers: [ann, eve]", "approvers ann -> ann, eve"),
+        (", approvers: [ann]", "", "approvers ann -> anyone"),
+        (", approvers: [ann]", ", approvers: [eve]", "approvers ann -> eve"),
+        (", timeout_seconds: 60", ", timeout_seconds: 600", "timeout 60 s -> 600 s"),
+        (", obligations: [{redact: [args.card]}]", "", "without the obligation `redact`"),
+    ],
+)
+def test_a_permission_on_looser_terms_is_a_loosening(old: str, new: str, text: str) -> None:
+    (region,) = diff(asking(old), asking(new)).loosening
+    assert region.terms == (text,)
+    assert region.witness is not None
+    assert region.witness.request.args["amount"] > 100
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ", approvers: [ann]"),
+        (", approvers: [ann, bob]", ", approvers: [bob]"),
+        (", approvers: [ann, bob]", ", approvers: [ann, bob], approvals_needed: 2"),
+        (", timeout_seconds: 600", ", timeout_seconds: 60"),
+        ("", ", obligations: [{tag: {team: payments}}]"),
+    ],
+)
+def test_a_permission_on_stricter_terms_is_a_tightening(old: str, new: str) -> None:
+    found = diff(asking(old), asking(new))
+    assert (len(found.loosening), len(found.tightening), found.same) == (0, 1, False)
+
+
+def test_a_rule_that_is_removed_leaves_its_calls_to_one_with_other_terms() -> None:
+    narrow = (
+        "{id: narrow, match: {tool: pay, args.to: bank}, decision: approve_required, approvers: [ann], priority: 1}"
+    )
+    wide = "{id: wide, match: {tool: pay}, decision: approve_required}"
+    (region,) = (each for each in diff(policy(narrow, wide), policy(wide)).regions if each.terms)
+    assert (region.old.rule.id, region.new.rule.id) == ("narrow", "wide")
+    assert region.terms == ("approvers ann -> anyone",)
+
+
+def test_renamed_rules_with_the_same_terms_are_the_same() -> None:
+    old, new = (
+        policy(f"{{id: {name}, match: {{tool: pay}}, decision: approve_required, approvers: [ann]}}") for name in "ab"
+    )
+    assert diff(old, new).same
+
+
+def test_a_rule_with_other_terms_that_never_decides_is_no_difference() -> None:
+    wide = "{id: wide, match: {tool: pay}, decision: deny, priority: 1}"
+    old, new = (policy(wide, ASK.format(f", approvers: [{name}]")) for name in ("ann", "eve"))
+    assert diff(old, new).same
+
+
+def test_changed_approvers_in_layers_are_unknown() -> None:
+    old, new = (Policy.layered({"org": asking(f", approvers: [{name}]"), "team": policy()}) for name in ("ann", "eve"))
+    found = diff(old, new)
+    assert not found.same
+    assert found.may_loosen
+
+
+def test_an_envelope_with_more_approvals_is_exceeded() -> None:
+    (outcome,) = prove_within(asking(", approvers: [ann, bob]"), ", approvers: [ann, bob], approvals_needed: 2")
+    assert isinstance(outcome, Witness)
+    (outcome,) = prove_within(asking(", approvers: [ann, bob], approvals_needed: 2"), ", approvers: [ann, bob]")
+    assert isinstance(outcome, Proof)
+
+
+def prove_within(child: Policy, envelope: str) -> list[object]:
+    from bobcat.analysis.engine import Questions
+    from bobcat.analysis.proving import exceeding
+
+    return [exceeding(Questions((asking(envelope), child)))]
+
+
+def test_a_difference_as_json_has_the_terms() -> None:
+    found: Diff = diff(asking(", approvers: [ann]"), asking(""))
+    assert found.to_json()["regions"][0]["terms"] == ["approvers ann -> anyone"]
