@@ -53,9 +53,14 @@ pub(super) const ELEMENT: Place = Place {
 };
 
 impl<'a> Elements<'a> {
-    pub(super) fn new(theory: &Theory, budget: &Budget, root: Parsed) -> Self {
+    pub(super) fn new(
+        (theory, budget): (&Theory, &Budget),
+        root: Parsed,
+        part: Option<(Parsed, String)>,
+    ) -> Self {
         let mut space = Space::new((None, &[]), theory.clone(), budget);
         space.root = root;
+        space.part = part;
         space.place(ELEMENT);
         Self {
             space: Box::new(space),

@@ -13,6 +13,7 @@ use crate::num::bigint::{BigInt, to_i64};
 use crate::value::constant::Const;
 
 use super::budget::{Reason, Stop};
+use super::compose::NORMAL;
 use super::connect::Connect;
 use super::dd::{Dd, ERROR, FALSE, TRUE};
 use super::leaf::Tested;
@@ -22,10 +23,7 @@ use super::text_leaf::Made;
 use super::theory::TextTest;
 
 /// The first character of the key of a parsed value.
-const PARSED: char = '\u{0}';
-
-/// The key of the normal form of a path.
-const NORMAL: &str = "\u{1}normal";
+pub(super) const PARSED: char = '\u{0}';
 
 /// The key of what a facet parses.
 fn key(facet: Facet) -> Box<str> {
@@ -114,6 +112,7 @@ pub(super) fn kinds_of(place: &Place, root: Parsed) -> &'static [Kind] {
         }
         Parsed::Document => &[Absent, Text, Number, True, False, Null, List, Map, Broken],
         Parsed::Text if uncertain && name == "first" => &[Text, Absent, Broken],
+        Parsed::Text if uncertain && matches!(name, "program" | "name") => &[Text],
         Parsed::Text if uncertain => &[Text, Broken],
         Parsed::Text if name == "userinfo" => &[Absent, Text],
         Parsed::Text => &[Text],

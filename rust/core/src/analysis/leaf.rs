@@ -17,7 +17,7 @@ use super::dd::{ABSENT, Dd, ERROR, FALSE, TRUE};
 use super::facet_leaf::type_of;
 use super::line::as_i64;
 use super::sample;
-use super::slot::Kind;
+use super::slot::{Kind, RUN};
 use super::space::{Space, clause_of};
 use super::transform::missing;
 
@@ -66,9 +66,13 @@ impl<'a> Space<'a> {
         let Some(&slot) = self.places.get(&place) else {
             return Err(Stop::Internal(format!("no slot of {}", place.text())));
         };
+        // The test of a count reads the state of a run; that of its number does not.
+        let measured = (place.field == Some(RUN))
+            .then(|| program.prepare_check(&check, Parsed::Number))
+            .flatten();
         let tested = Tested {
             check: &check,
-            test,
+            test: measured.as_ref().unwrap_or(test),
             name,
             program,
         };
@@ -246,7 +250,9 @@ impl<'a> Space<'a> {
             return Ok(sample::result_of(tested.test, &Json::Null));
         }
         if let Some(code) = sample::reads_beside(tested.check) {
-            return self.beside(tested, code);
+            let made = self.beside(tested, code)?;
+            self.note_equality(slot, tested.check, tested.name);
+            return Ok(made);
         }
         let single = |value: Json<'static>| Ok(sample::result_of(tested.test, &value));
         match kind {

@@ -5,6 +5,7 @@ use crate::json::Json;
 use super::budget::{Reason, Stop};
 use super::dd::{Dd, Literal, TRUE};
 use super::elements::Elements;
+use super::facet_leaf::is_derived;
 use super::line::as_i64;
 use super::model::{Assignment, Failed, Valued};
 use super::sample;
@@ -85,6 +86,7 @@ impl Space<'_> {
         match made {
             Ok((items, caveats)) => {
                 self.caveats.extend(caveats);
+                self.note_orders(slot, &items);
                 self.other_list(slot, items, bounds, &wanted)
             }
             Err((mut literals, counts)) => {
@@ -94,6 +96,23 @@ impl Space<'_> {
                 Err(self.conflict(slot, assignment, literals))
             }
         }
+    }
+
+    /// Notes the lists of the same elements in which one that cannot be evaluated comes elsewhere.
+    fn note_orders(&mut self, slot: usize, items: &[Json<'static>]) {
+        let is_broken = |item: &Json<'static>| matches!(item, Json::Text(crate::json::Text::Bad));
+        let (broken, rest): (Vec<_>, Vec<_>) = items.iter().cloned().partition(is_broken);
+        let Some(place) = self.slots.get(slot).map(|slot| slot.place.clone()) else {
+            return;
+        };
+        if broken.is_empty() || place.field.is_none() || is_derived(&place) {
+            return;
+        }
+        let orders = (0..rest.len()).map(|at| {
+            let (before, after) = rest.split_at(at);
+            sample::list([before, &broken, after].concat())
+        });
+        self.others.push((place, orders.collect()));
     }
 
     /// The list, changed until it equals no constant.

@@ -23,6 +23,7 @@ impl Space<'_> {
         if let Some(constant) = code.checked_sub(1).and_then(|at| here.maps.get(at)) {
             return Ok(Some(constant.clone()));
         }
+        self.check_decided(slot, assignment)?;
         let (count_bits, set) = (here.count, assignment.is_set(here.count));
         let cell = assignment.code(here.count, here.counts.cells.len());
         let least = here.counts.cells.get(cell).and_then(as_i64).unwrap_or(0);

@@ -7,10 +7,10 @@ use crate::lang::path::Field;
 
 use super::budget::{Reason, Stop};
 use super::dd::Literal;
-use super::facet_leaf::{facet_reason, is_derived, is_parsed};
+use super::facet_leaf::is_parsed;
 use super::line::as_i64;
 use super::sample;
-use super::slot::{Bits, Kind, Place, Slot};
+use super::slot::{Bits, Kind, Place, RUN, Slot};
 use super::space::{Atom, Space};
 use super::theory::{Solved, TextId};
 
@@ -23,6 +23,8 @@ pub(super) struct Model {
     pub(super) instant: Option<i64>,
     /// Reasons for which the values may not have what the assignment says.
     pub(super) inexact: Vec<Reason>,
+    /// Other values for some paths, which may have what is wanted.
+    pub(super) others: Vec<(Place, Vec<Json<'static>>)>,
 }
 
 /// The values of an assignment.
@@ -47,7 +49,7 @@ pub(super) struct Assignment<'p> {
 }
 
 impl Assignment<'_> {
-    fn value(&self, var: u32) -> Option<bool> {
+    pub(super) fn value(&self, var: u32) -> Option<bool> {
         self.values.get(&var).copied()
     }
 
@@ -88,6 +90,7 @@ impl Space<'_> {
         };
         let mut model = Model::default();
         self.caveats.clear();
+        self.others.clear();
         for slot in 0..self.slots.len() {
             let Some(here) = self.slots.get(slot) else {
                 continue;
@@ -106,6 +109,14 @@ impl Space<'_> {
             let Some(field) = here.place.field else {
                 continue;
             };
+            if field == RUN {
+                if self.is_touched(slot, &assignment) {
+                    let mut reason = Reason::new("memory", "a clause reads the state of a run");
+                    reason.path = Some(here.place.text());
+                    model.inexact.push(reason);
+                }
+                continue;
+            }
             let instant = here.kinds == [Kind::Instant];
             let cell = assignment.code(here.number, here.numbers.cells.len());
             if instant {
@@ -123,11 +134,16 @@ impl Space<'_> {
                 Err(Failed::Stop(stop)) => return Err(stop),
             }
         }
+        if let Some(literals) = self.pair_conflict(&assignment) {
+            return Ok(Modelled::Conflict(literals));
+        }
         for (var, _) in literals {
             if let Some(Atom::Free(reason)) = self.meaning(*var) {
                 model.inexact.push(reason.clone());
             }
         }
+        self.pair_others(&model.fields);
+        model.others = std::mem::take(&mut self.others);
         model.inexact.append(&mut self.caveats);
         model.inexact.sort();
         model.inexact.dedup();
@@ -194,7 +210,7 @@ impl Space<'_> {
     }
 
     /// Returns true if the assignment has a literal of a slot, or of one below.
-    fn is_touched(&self, slot: usize, assignment: &Assignment<'_>) -> bool {
+    pub(super) fn is_touched(&self, slot: usize, assignment: &Assignment<'_>) -> bool {
         let own = |slot: &Slot| {
             [
                 slot.kind,
@@ -210,36 +226,16 @@ impl Space<'_> {
         let of_atoms = assignment
             .values
             .keys()
-            .any(|var| matches!(self.meaning(*var), Some(Atom::Text(of, _)) if *of == slot));
+            .any(|var| match self.meaning(*var) {
+                Some(Atom::Text(of, _) | Atom::Element { slot: of, .. }) => *of == slot,
+                _ => false,
+            });
         of_atoms
             || self.slots.get(slot).is_some_and(own)
             || self
                 .children(slot)
                 .iter()
                 .any(|child| self.is_touched(*child, assignment))
-    }
-
-    /// Notes that a text may not have the parts that the assignment wants, and checks that they can stand at all.
-    fn derived_caveats(&mut self, place: &Place, assignment: &Assignment<'_>) {
-        let wanted: Vec<Place> = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter(|(_, slot)| {
-                slot.place.keys.len() > place.keys.len()
-                    && slot.place.field == place.field
-                    && slot.place.keys.starts_with(&place.keys)
-                    && is_derived(&slot.place)
-            })
-            .filter(|(at, _)| self.is_touched(*at, assignment))
-            .map(|(_, slot)| slot.place.clone())
-            .collect();
-        for place in wanted {
-            let reason = facet_reason(&place);
-            if !self.caveats.contains(&reason) {
-                self.caveats.push(reason);
-            }
-        }
     }
 
     pub(super) fn children(&self, slot: usize) -> Vec<usize> {
@@ -292,11 +288,6 @@ impl Space<'_> {
         if let Some(constant) = here.text_at(code) {
             return Ok(Some(sample::text(constant)));
         }
-        let place = here.place.clone();
-        self.derived_caveats(&place, assignment);
-        let Some(here) = self.slots.get(slot) else {
-            return Ok(None);
-        };
         let mut excluded: Vec<String> = here.texts.clone();
         if is_tool {
             excluded.extend(self.tools.iter().cloned());
@@ -309,6 +300,18 @@ impl Space<'_> {
             {
                 wanted.push((*id, value));
                 literals.push((var, value));
+            }
+        }
+        let composed = self.composed(slot, assignment, (&wanted, &excluded))?;
+        if let Some(text) = composed {
+            return Ok(Some(sample::text(&text)));
+        }
+        let [usual, only] = self.shapes(slot)?;
+        wanted.extend(only.map(|only| (only, true)));
+        if let Some(usual) = usual {
+            let preferred = [wanted.as_slice(), &[(usual, true)]].concat();
+            if let Ok(Ok(text)) = self.text_with(&preferred, &excluded) {
+                return Ok(Some(sample::text(&text)));
             }
         }
         if wanted.is_empty() {

@@ -22,6 +22,7 @@ impl<'a> Space<'a> {
 
     pub(super) fn note_check_place(&mut self, place: &Place, check: &Check, program: &'a Program) {
         self.place(place.clone());
+        self.note_pairs(place, check);
         match (check.op.name, &check.operand) {
             ("any_of" | "all_of" | "not", Operand::Tests(checks)) => {
                 for check in checks {
@@ -50,13 +51,14 @@ impl<'a> Space<'a> {
             }
         }
         if kinds.contains(&Kind::List) {
-            let (theory, budget) = (&self.theory, &self.budget);
+            let owner = self.owner(place);
+            let around = (&self.theory, &self.budget);
             for predicate in predicates(check, program) {
                 let root = type_of(place, self.root)
                     .element()
                     .unwrap_or(Parsed::Element);
                 let of = self.elements.entry(place.clone());
-                of.or_insert_with(|| Elements::new(theory, budget, root))
+                of.or_insert_with(|| Elements::new(around, root, owner.clone()))
                     .add(predicate);
             }
         }

@@ -125,6 +125,31 @@ pub(super) fn mapping(entries: Vec<(String, Json<'static>)>) -> Json<'static> {
     Json::Map(Arc::new(JsonMap::new(kept).unwrap_or_default()))
 }
 
+/// A value with another one at a path of keys; mappings that lack a key of the path get it.
+pub(super) fn replaced(
+    value: &Json<'static>,
+    keys: &[Box<str>],
+    by: &Json<'static>,
+) -> Json<'static> {
+    match (keys.split_first(), value) {
+        (None, _) => by.clone(),
+        (Some((first, rest)), Json::Map(map)) => {
+            let mut entries = map.entries().to_vec();
+            let is_own = |(key, _): &&mut (Text<'static>, _)| key.as_str() == Some(&**first);
+            match entries.iter_mut().find(is_own) {
+                Some((_, value)) => *value = replaced(value, rest, by),
+                None => {
+                    let made = replaced(&mapping(Vec::new()), rest, by);
+                    entries.push((Text::Owned((&**first).into()), made));
+                }
+            }
+            let made = JsonMap::new(entries);
+            Json::Map(made.map_or_else(|_| map.clone(), Arc::new))
+        }
+        _ => value.clone(),
+    }
+}
+
 /// A constant as a value; `None` for an instant.
 pub(super) fn of_const(constant: &Const) -> Option<Json<'static>> {
     Some(match constant {

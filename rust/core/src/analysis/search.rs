@@ -69,6 +69,11 @@ impl Space<'_> {
                         if let Some(found) = confirm(&request)? {
                             return Ok(Found::Witness(found));
                         }
+                        for request in witness::others(&model, self.tool.as_deref()) {
+                            if let Some(found) = confirm(&request)? {
+                                return Ok(Found::Witness(found));
+                            }
+                        }
                         let mut caveats = model.inexact;
                         let ends = self.dd.terminals_at(function, &path);
                         caveats.extend(ends.into_iter().filter_map(|end| goal.caveat(end)));

@@ -13,6 +13,9 @@ use super::line::{COUNTS, Domain, INSTANTS, Line};
 use super::space::Theory;
 use super::{pool, sample};
 
+/// The number in the place of a field for what memory measures: counts and sums, one for each definition.
+pub(super) const RUN: u8 = u8::MAX;
+
 /// A path: the field that it begins with (`None`: an element of a list), and the keys below.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
@@ -44,7 +47,7 @@ impl Place {
 
     /// The path of what holds this value; `None` of a field, an element and a parsed value.
     pub(super) fn parent(&self) -> Option<Self> {
-        if is_parsed(self) {
+        if is_parsed(self) || self.field == Some(RUN) {
             return None;
         }
         let (_, rest) = self.keys.split_last()?;
@@ -57,6 +60,7 @@ impl Place {
     /// The path as a policy writes it.
     pub(super) fn text(&self) -> String {
         let mut parts: Vec<&str> = Vec::new();
+        parts.extend((self.field == Some(RUN)).then_some("run"));
         if let Some(field) = self.field() {
             let (head, keys) = field.path();
             parts.push(head.as_str());
@@ -100,6 +104,10 @@ pub(super) const KINDS: [Kind; 10] = [
 /// The types that a path can have; a witness prefers earlier ones.
 pub(super) fn kinds(place: &Place) -> &'static [Kind] {
     use Kind::{Absent, Broken, False, Instant, List, Map, Null, Number, Text, True};
+    if place.field == Some(RUN) {
+        // A sum over arguments that are no numbers is an error.
+        return &[Number, Broken];
+    }
     let Some(field) = place.field() else {
         return match place.keys.is_empty() {
             true => &[Text, Number, True, False, Null, List, Map, Broken],
@@ -190,6 +198,14 @@ impl Slot {
         let domain = match place.field() {
             // Addresses of IPv6 are numbers of more than 64 bits.
             _ if is_derived(&place) => Domain::Integers,
+            _ if place
+                .keys
+                .first()
+                .is_some_and(|name| name.starts_with("count-"))
+                && place.field == Some(RUN) =>
+            {
+                COUNTS
+            }
             Some(Field::Timestamp) => INSTANTS,
             Some(Field::StepSeq | Field::BlastRadiusHint) => Domain::Integers,
             _ => Domain::Numbers,

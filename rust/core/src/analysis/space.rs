@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
-use crate::clause::operand::Check;
+use crate::clause::operand::{Check, Operand};
 use crate::facets::Kind as Parsed;
+use crate::json::Json;
 use crate::lang::path::{Field, Head};
 use crate::program::Program;
 
@@ -12,7 +13,8 @@ use super::budget::{Budget, Reason, Stop};
 use super::dd::{Dd, Diagrams, Literal};
 use super::elements::Elements;
 use super::facet_leaf::kinds_of;
-use super::slot::{Place, Slot};
+use super::pair::Compared;
+use super::slot::{Place, RUN, Slot};
 use super::theory::{Solved, TextId, TextTest, Texts};
 
 /// The meaning of a variable that is no part of a number.
@@ -82,7 +84,7 @@ pub(super) struct Space<'a> {
     pub(super) text_atoms: BTreeMap<(usize, TextTest), u32>,
     pub(super) elements: BTreeMap<Place, Elements<'a>>,
     pub(super) element_atoms: HashMap<(Place, usize, Dd, bool), u32>,
-    free: HashMap<(Vec<u8>, usize), u32>,
+    pub(super) free: HashMap<(Vec<u8>, usize), u32>,
     pub(super) leaves: HashMap<Vec<u8>, Dd>,
     /// The type of an element.
     pub(super) root: Parsed,
@@ -93,6 +95,12 @@ pub(super) struct Space<'a> {
     pub(super) lemmas: Vec<Vec<Literal>>,
     /// Reasons for which the values of the last assignment may not have its results.
     pub(super) caveats: Vec<Reason>,
+    /// Other values that may have what the last assignment wants, by path.
+    pub(super) others: Vec<(Place, Vec<Json<'static>>)>,
+    /// Paths that clauses compare with each other.
+    pub(super) pairs: BTreeMap<(Place, Place), Vec<Compared>>,
+    /// The owner and the name of the part of which these are elements.
+    pub(super) part: Option<(Parsed, String)>,
 }
 
 impl<'a> Space<'a> {
@@ -119,6 +127,9 @@ impl<'a> Space<'a> {
             tools,
             lemmas: Vec::new(),
             caveats: Vec::new(),
+            others: Vec::new(),
+            pairs: BTreeMap::new(),
+            part: None,
         }
     }
 
@@ -181,8 +192,9 @@ impl<'a> Space<'a> {
         reason: &Reason,
         results: &[Dd],
     ) -> Result<Dd, Stop> {
-        let mut result = results.last().copied().unwrap_or(super::dd::ERROR);
-        for (at, other) in results.iter().enumerate().rev().skip(1) {
+        let mut vars = Vec::new();
+        // Variables of earlier results are above.
+        for at in 0..results.len().saturating_sub(1) {
             let key = (clause.to_vec(), part * 8 + at);
             let var = match self.free.get(&key) {
                 Some(&var) => var,
@@ -192,8 +204,12 @@ impl<'a> Space<'a> {
                     var
                 }
             };
-            // Variables of later results are below.
-            result = self.dd.node(var, *other, result)?;
+            vars.push(var);
+        }
+        let mut result = results.last().copied().unwrap_or(super::dd::ERROR);
+        for (&var, &other) in vars.iter().zip(results).rev() {
+            let later = self.dd.node(var, super::dd::FALSE, super::dd::TRUE)?;
+            result = self.dd.choose(later, [result, other, other])?;
         }
         Ok(result)
     }
@@ -210,11 +226,40 @@ impl<'a> Space<'a> {
     }
 }
 
+/// Returns true for a comparison of a count or a sum with constants.
+fn is_measured(place: &Place, check: &Check) -> bool {
+    let [name] = place.keys.as_slice() else {
+        return false;
+    };
+    let is_number = name.starts_with("count-") || name.starts_with("sum-");
+    let ops = [
+        "eq",
+        "in",
+        "not_in",
+        "gt",
+        "ge",
+        "lt",
+        "le",
+        "between",
+        "not_between",
+    ];
+    is_number && ops.contains(&check.op.name) && matches!(check.operand, Operand::Const(_))
+}
+
 /// A clause of a program as a check of the value at a place. `None`: at a path that no request has.
 pub(super) fn clause_of(program: &Program, clause: u32) -> Option<(Place, Check)> {
     let info = program.clause(clause)?;
     if info.head == Head::Run {
-        return None;
+        let place = Place {
+            field: Some(RUN),
+            keys: info.path.clone(),
+        };
+        let check = Check {
+            op: info.op,
+            operand: info.operand.clone(),
+            dialect: info.dialect,
+        };
+        return is_measured(&place, &check).then_some((place, check));
     }
     let (field, taken) = Field::resolve(info.head, &info.path)?;
     let keys = info.path.get(taken..).unwrap_or_default();

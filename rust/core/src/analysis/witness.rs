@@ -71,6 +71,29 @@ pub(super) fn request(model: &Model, tool: Option<&str>) -> String {
     out
 }
 
+/// Requests with the other values of a model.
+pub(super) fn others(model: &Model, tool: Option<&str>) -> Vec<String> {
+    let mut made = Vec::new();
+    for (place, values) in &model.others {
+        for value in values {
+            let mut fields = model.fields.clone();
+            if let Some(field) = place.field {
+                let whole = fields
+                    .entry(field)
+                    .or_insert_with(|| sample::mapping(Vec::new()));
+                *whole = sample::replaced(whole, &place.keys, value);
+            }
+            let other = Model {
+                fields,
+                instant: model.instant,
+                ..Model::default()
+            };
+            made.push(request(&other, tool));
+        }
+    }
+    made
+}
+
 fn object(entries: &BTreeMap<&str, String>) -> String {
     let entries = entries
         .iter()

@@ -34,6 +34,11 @@ impl Effects {
         self.0 & other.0 == other.0
     }
 
+    /// The name of every effect.
+    pub fn every_name() -> impl Iterator<Item = &'static str> {
+        NAMES.into_iter()
+    }
+
     /// The names, from the least effect to the worst. `read` is left out beside others.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         let bits = if self.0 == 0 {
