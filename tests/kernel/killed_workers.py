@@ -172,7 +172,9 @@ def stop(url: str, directory: Path) -> dict[str, Any]:
 
 
 def _signalled(url: str, directory: Path, number: signal.Signals, *, every: int = 1) -> dict[str, Any]:
-    points = [(at, after) for at in range(1, count_writes(url) + 1) for after in (False, True)][::every]
+    every_point = [(at, after) for at in range(1, count_writes(url) + 1) for after in (False, True)]
+    # Both sides of writes are among every second point: before the first, after the second, before the third.
+    points = [each for number, each in enumerate(every_point) if (number + number // 2) % every == 0]
     runs = {f"{PREFIX}w{at}{'after' if after else 'before'}": (at, after, number) for at, after in points}
     first: dict[str, int] = {}
     for run_id, how in runs.items():
