@@ -7,7 +7,7 @@ use bobcat_core::program::Program;
 use serde_json::{Value, json};
 
 use crate::answers::{Side, analysis, ask, check_reasons, decide, side, tool_of};
-use crate::generator::{Fragment, Random, mutant, policy, requests};
+use crate::generator::{Fragment, Random, long_policy, mutant, plain, policy, requests};
 
 /// Questions that were asked, and those that stayed open.
 #[derive(Debug, Default)]
@@ -180,4 +180,19 @@ fn answers_about_lists_are_those_of_the_evaluator() {
 fn answers_about_other_paths_and_facets_are_those_of_the_evaluator() {
     let counts = run(Fragment::All, 2000..2040);
     assert!(counts.open * 2 <= counts.asked, "{counts:?}");
+}
+
+#[test]
+fn answers_about_long_lists_of_rules_are_those_of_the_evaluator() {
+    let all = requests();
+    let mut counts = Counts::default();
+    for seed in 3000..3012 {
+        let mut random = Random::new(seed);
+        let old = long_policy(&mut random);
+        let new = plain(&mutant(&mut random, &old, Fragment::Scalars));
+        rules(&old, &all, &mut counts);
+        compare(&old, &new, &all, &mut counts);
+        compare(&old, &old, &all, &mut counts);
+    }
+    assert!(counts.open * 100 <= counts.asked * 5, "{counts:?}");
 }

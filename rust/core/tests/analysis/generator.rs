@@ -219,6 +219,48 @@ pub(crate) fn policy(random: &mut Random, fragment: Fragment) -> Value {
     })
 }
 
+/// Rules enough for a list that is searched without one diagram of all of them.
+const LONG: usize = 26;
+
+/// A policy with many rules about one tool, all of them matches that rewrite nothing.
+pub(crate) fn long_policy(random: &mut Random) -> Value {
+    let mut long = policy(random, Fragment::Scalars);
+    long["rules"] = (0..LONG)
+        .map(|index| rule(random, index, Fragment::Scalars))
+        .collect();
+    plain(&long)
+}
+
+/// The policy with every rule about one tool and narrow, and without transforms.
+pub(crate) fn plain(policy: &Value) -> Value {
+    let mut made = policy.clone();
+    let rules = made["rules"].as_array_mut().expect("a list");
+    for (at, rule) in rules.iter_mut().enumerate() {
+        if rule["verdict"] == "transform" {
+            rule["verdict"] = json!("dry_run");
+            rule["transform"] = json!(null);
+        }
+        let narrow = NARROW[at % NARROW.len()];
+        rule["match"] = json!({"k": "all", "items": [
+            rule["match"],
+            {"k": "leaf", "head": "tool", "path": [], "op": "eq", "operand": "shell", "dialect": null},
+            {"k": "leaf", "head": "args", "path": [narrow.0], "op": "eq", "operand": narrow.1, "dialect": null},
+        ]});
+    }
+    made
+}
+
+/// Arguments with a text, one for each rule of a long list.
+const NARROW: [(&str, &str); 7] = [
+    ("x", "a"),
+    ("y", "a"),
+    ("x", "ab"),
+    ("y", "zz b"),
+    ("x", "B"),
+    ("y", ""),
+    ("x", ""),
+];
+
 /// The policy with one small change.
 pub(crate) fn mutant(random: &mut Random, policy: &Value, fragment: Fragment) -> Value {
     let mut changed = policy.clone();
