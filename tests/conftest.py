@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 
 import pytest
@@ -12,6 +13,11 @@ import campaign
 from services import database, own_postgres, own_redis, postgres_url, redis_url
 
 __all__ = ["database", "own_postgres", "own_redis", "postgres_url", "redis_url"]
+
+# A shell starts background jobs with SIGINT ignored, and children inherit that. Tests that stop a command by SIGINT
+# would then wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
@@ -28,6 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if made or item.get_closest_marker("slow"):
             item.add_marker("campaign")
     if campaign.SIZE:
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0))  # a campaign takes as long as it was asked to
         return
     skip = pytest.mark.skip(reason="a campaign: runs in `make check-slow`, which sets BOBCAT_CAMPAIGN")
     for item in items:
