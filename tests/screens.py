@@ -50,6 +50,7 @@ from bobcat.cli.bench import _show as show_benchmark
 from bobcat.cli.main import main
 from bobcat.decision_log import open_log
 from bobcat.lynx.cli.main import cli as lynx_cli
+from bobcat.model.plain_fields import fields_to_json
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores import SQLiteStore
 from bobcat.testing.contract.report import ContractReport, Violation
@@ -57,6 +58,7 @@ from bobcat.testing.crashsim.report import Report as CrashReport
 from bobcat.testing.crashsim.verdict import Row
 from bobcat.triggers.model import FIRING_KIND, Firing, Trigger
 from bobcat.workers.job import Job
+from bobcat.workers.presence import WorkerInfo
 from ui.console import served
 
 Screen = Callable[[str], str]
@@ -158,6 +160,61 @@ def flawed(text: str) -> str:
     path = Path(policy(text))
     path.write_text(f"{path.read_text()}predicates: {{{quoted(text)}: {{tool: t}}}}\n")
     return "policy.yaml"
+
+
+def shadowed(text: str) -> str:
+    """Write a policy with a rule about `text` that decides nothing; its name."""
+    said = quoted(text)
+    match = f"{{tool: pay, args.to.eq: {said}}}"
+    Path("policy.yaml").write_text(
+        f"rules:\n  - {{id: deny, match: {match}, decision: deny, reason: {said}}}\n"
+        f"  - {{id: {quoted('x' + text)}, match: {match}, decision: allow}}\n"
+        "  - {id: rest, match: {tool: pay}, decision: allow}\n"
+    )
+    return "policy.yaml"
+
+
+def compared(*args: str) -> Screen:
+    """`bobcat diff` of two policies that differ in a rule about the text."""
+
+    def screen(text: str) -> str:
+        Path(policy(text)).rename("old.yaml")
+        return command("diff", "old.yaml", policy(text, "allow"), *args)
+
+    return screen
+
+
+def proved(text: str, *args: str) -> str:
+    """`bobcat prove` of an invariant about the text, which a policy violates."""
+    said = quoted(text)
+    Path("invariants.yaml").write_text(
+        f"invariants: [{{id: {quoted('x' + text)}, reason: {said}, never: {{tool: pay, args.to: {said}}}}}]\n"
+    )
+    return command("prove", policy(text), "invariants.yaml", *args)
+
+
+def proposed(text: str) -> str:
+    """`bobcat propose` of a rule about the text, beyond the envelope."""
+    Path("max.yaml").write_text("rules: []\n")
+    Path("base.yaml").write_text("rules: []\n")
+    rule = f"{{id: {quoted('x' + text)}, match: {{tool: pay, args.to: {quoted(text)}}}, decision: allow}}"
+    Path("rule.yaml").write_text(f"rules: [{rule}]\n")
+    by = text.replace("\0", "") or "NAME"
+    options = ("--policy", "base.yaml", "--envelope", "max.yaml", "--by", by, "--reason", by, "--store", STORE)
+    return command("propose", "rule.yaml", *options)
+
+
+def with_worker(*args: str) -> Screen:
+    """`bobcat workers` on a store with a worker and a schedule whose texts are the given one."""
+
+    def screen(text: str) -> str:
+        said = text.replace("\0", "").encode(errors="ignore").decode()[:100] or "w"
+        worker = WorkerInfo(said, said, 1, said, (said,), 1, 60.0, TIME, (said,))
+        schedule = {"cron": said, "timezone": said, "next": said, "error": said}
+        asyncio.run(kept({("worker.info", said): fields_to_json(worker), ("schedule", said): schedule}))
+        return command("workers", *args, "--store", STORE)
+
+    return screen
 
 
 def older(text: str) -> str:
@@ -674,6 +731,25 @@ SCREENS: dict[str, Screen] = {
     "bobcat eval of no request": lambda text: command("eval", policy(text), twice(text)),
     "bobcat explain": lambda text: command("explain", policy(text), request(text), "--all"),
     "bobcat explain --format json": lambda text: command("explain", policy(text), request(text), "--format", "json"),
+    "bobcat diff": compared(),
+    "bobcat diff --format json": compared("--format", "json"),
+    "bobcat diff --format sarif": compared("--format", "sarif"),
+    "bobcat diff --format markdown": compared("--format", "markdown"),
+    "bobcat can": lambda text: command(
+        "can", shadowed(text), "--verdict", "deny", "--when", f"args.to: {quoted(text)}"
+    ),
+    "bobcat can --format json": lambda text: command(
+        "can", shadowed(text), "--verdict", "deny", "--when", f"args.to: {quoted(text)}", "--format", "json"
+    ),
+    "bobcat dead": lambda text: command("dead", shadowed(text)),
+    "bobcat dead --format json": lambda text: command("dead", shadowed(text), "--format", "json"),
+    "bobcat holes": lambda text: command("holes", shadowed(text)),
+    "bobcat holes --format json": lambda text: command("holes", shadowed(text), "--format", "json"),
+    "bobcat surface": lambda text: command("surface", policy(text)),
+    "bobcat surface --format json": lambda text: command("surface", policy(text), "--format", "json"),
+    "bobcat prove": proved,
+    "bobcat prove --format json": lambda text: proved(text, "--format", "json"),
+    "bobcat propose": proposed,
     "bobcat bundle-id": lambda text: command("bundle-id", named(text)),
     "bobcat fmt": lambda text: command("fmt", named(text)),
     "bobcat fmt --diff": lambda text: command("fmt", policy(text), "--diff"),
@@ -780,6 +856,15 @@ SCREENS: dict[str, Screen] = {
     "bobcat runs queue": with_store("runs", "queue", "TEXT", "--run-id", "RUN"),
     "bobcat runs resume": with_store("runs", "resume", "RUN"),
     "bobcat runs cancel": with_store("runs", "cancel", "RUN", "--reason", "TEXT"),
+    "bobcat runs retry": with_store("runs", "retry", "RUN"),
+    "bobcat runs delete": with_store("runs", "delete", "RUN"),
+    "bobcat runs prune": with_store("runs", "prune", "--status", "suspended", "--older", "0s", "--yes"),
+    "bobcat runs backup": lambda text: with_store("runs", "backup", f"{named(text)}/x")(text),
+    "bobcat runs restore": lambda text: with_store("runs", "restore", named(text))(text),
+    "bobcat workers list": with_worker("list"),
+    "bobcat workers list --format json": with_worker("list", "--format", "json"),
+    "bobcat workers schedules": with_worker("schedules"),
+    "bobcat workers schedules --format json": with_worker("schedules", "--format", "json"),
     "bobcat ui": lambda text: command("ui", named(text)),
     "bobcat ui pages": watched,
     "bobcat worker": lambda text: command("worker", named(text), "--store", STORE),
