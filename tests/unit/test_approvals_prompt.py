@@ -146,7 +146,7 @@ def test_v_is_no_grant_where_nothing_is_hidden(monkeypatch: pytest.MonkeyPatch) 
 
 def test_on_a_terminal_padding_puts_nothing_where_a_line_of_ours_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", Terminal())
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((40, 24)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: os.terminal_size((40, 24)))
     _, (text,) = asked(monkeypatch, question(cmd="x" + " " * 27 + "  reason: harmless" + " " * 200), "n")
     lines = text.splitlines()
     assert max(map(len, lines)) <= 40
