@@ -34,4 +34,8 @@ from bobcat.analysis.permissions import surface as surface
 from bobcat.analysis.proving import Proved as Proved
 from bobcat.analysis.proving import prove as prove
 from bobcat.analysis.reachable import can as can
+from bobcat.analysis.sequences.model import NoSequence as NoSequence
+from bobcat.analysis.sequences.model import Sequence as Sequence
+from bobcat.analysis.sequences.model import SequenceStep as SequenceStep
+from bobcat.analysis.sequences.reachable import trace_can as trace_can
 from bobcat.analysis.summary import summary_lines as summary_lines

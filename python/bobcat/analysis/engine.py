@@ -60,10 +60,13 @@ class Questions:
         report = self._effort.progress
         return None if report is None else lambda done, total, tool: report(done, total, tool) is not False
 
-    def find(self, *where: Constraint) -> Answer:
-        """Return a call that satisfies all constraints, or the proof that no such call exists."""
-        tools = self._named(where)
-        found = self.ask("find", where=list(where), **({"tools": tools} if tools else {}))
+    def find(self, *where: Constraint, tools: Sequence[str | None] = ()) -> Answer:
+        """Return a call that satisfies all constraints, or the proof that no such call exists.
+
+        `tools` are those of the call, None for any that no policy names; without them, every tool.
+        """
+        tools = tools or self._named(where)
+        found = self.ask("find", where=list(where), **({"tools": list(tools)} if tools else {}))
         match found["answer"]:
             case "none":
                 return Proof()

@@ -34,6 +34,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "explain": ("bobcat.cli.explain", "explain", "Explain the decision on a tool call."),
         "diff": ("bobcat.cli.diff", "diff", "Show the calls that two policies decide differently."),
         "can": ("bobcat.cli.can", "can", "Find a call with a verdict, or prove that no such call exists."),
+        "trace-can": ("bobcat.cli.trace_can", "trace_can", "Find a sequence of calls, or prove that none exists."),
         "prove": ("bobcat.cli.prove", "prove", "Prove invariants of a policy, or show calls that violate them."),
         "surface": ("bobcat.cli.surface", "surface", "Show what a policy permits, tool by tool."),
         "dead": ("bobcat.cli.dead", "dead", "List rules that decide no call, and clauses that change nothing."),
