@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest
 # Processes that run Python tests; `make test JOBS=0` runs them in one.
 JOBS ?= auto
 RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/hook rust/py rust/session -name '*.rs' -o -name Cargo.toml 2>/dev/null)
-PY_DIRS := python tests benches examples rust/profile
+PY_DIRS := python tests benches examples docs/site rust/profile
 PROFILES := $(wildcard rust/profile/*.profdata rust/profile/*.py)
 say = @printf '\n==> %s\n' "$(1)"
 
@@ -95,6 +95,22 @@ check-doors: build  ## run the doors of agent frameworks with the real framework
 	$(call say,doors)
 	PYTHON=$(BIN)/python .ci/doors $(DOOR)
 
+$(BUILD)/docs-env/done: .ci/requirements-docs.txt
+	$(call say,an environment for the documentation site)
+	$(PYTHON) -m venv $(BUILD)/docs-env
+	$(BUILD)/docs-env/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/requirements-docs.txt
+	@touch $@
+
+.PHONY: docs
+docs: $(BUILD)/docs-env/done  ## build the documentation site into .build/site, and check its links
+	$(call say,documentation site)
+	NO_MKDOCS_2_WARNING=1 $(BUILD)/docs-env/bin/mkdocs build --strict --quiet
+	$(BUILD)/docs-env/bin/python docs/site/check.py $(BUILD)/site
+
+.PHONY: docs-serve
+docs-serve: $(BUILD)/docs-env/done  ## show the documentation at http://127.0.0.1:8000, built again when a page changes
+	NO_MKDOCS_2_WARNING=1 $(BUILD)/docs-env/bin/mkdocs serve --watch docs/site
+
 .PHONY: docs-test
 docs-test: build  ## run the examples of the README and docs/
 	$(PYTEST) tests/docs
@@ -144,7 +160,7 @@ bench-gate: build  ## measure decisions against lynx-agent in one run, count ins
 	$(BIN)/python benches/instructions/gate.py
 
 .PHONY: check
-check: fmt-check lint types bench-gate smoke-pythons test  ## all that CI runs; the test summary comes last
+check: fmt-check lint types docs bench-gate smoke-pythons test  ## all that CI runs; the test summary comes last
 
 .PHONY: check-slow
 check-slow: check test-pythons  ## check, then long campaigns, fuzzing, the doors, coding agents, MCP and the dependency audit

@@ -28,7 +28,7 @@ from engines.sides import (
     python_engine,
     zen_engine,
 )
-from engines.table import RESULTS, update_page
+from engines.table import RESULTS, update_pages
 
 Maker = Callable[[Workload], Side]
 
@@ -59,7 +59,7 @@ def main() -> int:
         "calls": floor_figures(),
     }
     RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    update_page(results)
+    update_pages(results)
     return 0
 
 

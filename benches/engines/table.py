@@ -1,4 +1,4 @@
-"""The tables of `docs/explanation/performance.md`, made from `benches/results-engines.json` and from nothing else."""
+"""The tables of `docs/explanation/performance.md` and `docs/index.md`, from `benches/results-engines.json` alone."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benches" / "results-engines.json"
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
+INDEX = ROOT / "docs" / "index.md"
 BEGIN = "<!-- figures: written by `make bench-engines` -->\n"
 END = "<!-- end of figures -->\n"
+_LEFT_OUT = ("casbin",)  # of the landing page: it is measured up to 100 rules
 
 Results = dict[str, Any]  # Any: JSON
 
 
 def tables(results: Results) -> str:
     """The Markdown of the figures."""
-    machine, versions = results["machine"], results["versions"]
-    named = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "bobcat")
     return "\n".join(
         (
             "The whole workload:",
@@ -35,10 +35,38 @@ def tables(results: Results) -> str:
             "|---|---:|",
             *(f"| {name} | {value:.0f} ns |" for name, value in results["calls"].items()),
             "",
-            f"Measured by `{results['command']}` in one run: {machine['python']}, {machine['cpu']}, "
-            f"{machine['cores']} cores; {named}.",
+            _origin(results),
             "",
         )
+    )
+
+
+def summary(results: Results) -> str:
+    """The Markdown of the figures of the landing page: some sizes, and both workloads in one table."""
+    whole = {row["rules"]: row["us"] for row in results["whole"]}
+    part = {row["rules"]: row["us"] for row in results["part"]}
+    sizes = [rules for rules in whole if rules >= 10]
+    rows = {name: [whole[size].get(name) for size in sizes] for name in whole[sizes[0]] if name not in _LEFT_OUT}
+    for name in ("Bobcat", "Cedar"):
+        rows[f"{name}, rules without patterns and order"] = [part.get(size, {}).get(name) for size in sizes]
+    return "\n".join(
+        (
+            "| one decision, at | " + " | ".join(f"{size:,} rules" for size in sizes) + " |",
+            "|---|" + "---:|" * len(sizes),
+            *("| " + " | ".join([name, *map(_time, times)]) + " |" for name, times in rows.items()),
+            "",
+            _origin(results, _LEFT_OUT),
+            "",
+        )
+    )
+
+
+def _origin(results: Results, without: tuple[str, ...] = ()) -> str:
+    machine, versions = results["machine"], results["versions"]
+    named = ", ".join(f"{name} {version}" for name, version in versions.items() if name not in ("bobcat", *without))
+    return (
+        f"Measured by `{results['command']}` in one run: {machine['python']}, {machine['cpu']}, "
+        f"{machine['cores']} cores; {named}."
     )
 
 
@@ -58,16 +86,21 @@ def _time(microseconds: float | None) -> str:
     return f"{microseconds:,.0f} µs" if microseconds >= 100 else f"{microseconds:,.2f} µs"
 
 
-def page_with(results: Results) -> str:
-    """The page with the figures of `results` between its markers."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+def pages_with(results: Results) -> dict[Path, str]:
+    """The pages with the figures of `results` between their markers."""
+    return {PAGE: _between(PAGE, tables(results)), INDEX: _between(INDEX, summary(results))}
+
+
+def _between(page: Path, figures: str) -> str:
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{tables(results)}{END}{after}"
+    return f"{before}{BEGIN}{figures}{END}{after}"
 
 
-def update_page(results: Results) -> None:
-    """Put the figures into the page."""
-    PAGE.write_text(page_with(results), encoding="utf-8")
+def update_pages(results: Results) -> None:
+    """Put the figures into the pages."""
+    for page, text in pages_with(results).items():
+        page.write_text(text, encoding="utf-8")
 
 
 def committed_results() -> Results:

@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TOP_LEVEL = set(
     ".ci .gitattributes .github .gitignore .pre-commit-hooks.yaml CHANGELOG.md CONTRIBUTING.md Cargo.lock Cargo.toml "
-    "LICENSE Makefile README.md "
-    "benches clippy.toml deny.toml docs examples pyproject.toml python rust rustfmt.toml tests uv.lock".split()
+    "LICENSE Makefile README.md benches "
+    "clippy.toml deny.toml docs examples mkdocs.yml pyproject.toml python rust rustfmt.toml tests uv.lock".split()
 )
 
 
@@ -45,6 +45,9 @@ def test_the_exported_requirements_are_those_of_the_lock() -> None:
     [ours] = [package for package in packages if package["name"] == "bobcat"]
     direct = ours["dependencies"] + ours["dev-dependencies"]["tools"]
     assert {package["name"] for package in direct} <= {name for name, _ in exported}
+    site = re.findall(r"^([a-z0-9-]+)==(\S+)", (ROOT / ".ci/requirements-docs.txt").read_text(), flags=re.MULTILINE)
+    assert {package["name"] for package in ours["dev-dependencies"]["docs"]} <= {name for name, _ in site}
+    assert set(site) <= locked
 
 
 def test_no_tracked_file_names_a_path_of_somebodys_machine() -> None:
@@ -61,7 +64,20 @@ def test_tests_are_named_uniquely_and_need_no_packages() -> None:
 def test_make_help_lists_every_public_target() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for target in ("setup", "build", "demo", "test", "check", "check-slow", "bench", "fmt", "lint", "types", "clean"):
+    for target in (
+        "setup",
+        "build",
+        "demo",
+        "docs",
+        "test",
+        "check",
+        "check-slow",
+        "bench",
+        "fmt",
+        "lint",
+        "types",
+        "clean",
+    ):
         assert re.search(rf"^{target}:.*##", makefile, flags=re.MULTILINE)
         assert re.search(rf"^  {target} ", shown, flags=re.MULTILINE)
 
