@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from bobcat import Cap, FinalAnswer, Ledger, LedgerError, Message, Policy, Prices, ToolSet, Usage, run_agent
-from bobcat.ledger.sqlite_store import SQLiteLedgerStore
+from bobcat.stores.connected_sqlite import SQLiteFile
 from ledger.awaited import awaited
 from ledger.ledger_sums import sums_of
 from services import Server
@@ -56,7 +56,7 @@ async def refusal(call: Awaitable[Any]) -> str | None:
 
 @awaited
 async def test_a_locked_file_is_busy_and_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bobcat.ledger.sqlite_store.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("bobcat.stores.connected_sqlite.BUSY_SECONDS", 0.1)
     path = tmp_path / "l.db"
     async with Ledger(path, CAPS, prices=PRICES) as ledger:
         held = await ledger.reserve(usd=2, tenant="acme")
@@ -79,7 +79,7 @@ async def test_a_locked_file_is_busy_and_unchanged(tmp_path: Path, monkeypatch: 
 async def test_a_store_that_is_locked_after_the_reply_keeps_its_reservation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bobcat.ledger.sqlite_store.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("bobcat.stores.connected_sqlite.BUSY_SECONDS", 0.1)
     async with Ledger(tmp_path / "l.db", CAPS, prices=PRICES) as ledger:
         other = sqlite3.connect(tmp_path / "l.db", isolation_level=None)
         result = await run(Answering(lambda: other.execute("BEGIN IMMEDIATE")), ledger)
@@ -94,14 +94,14 @@ async def test_a_store_that_is_locked_after_the_reply_keeps_its_reservation(
 @awaited
 async def test_a_full_file_takes_nothing_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pages = 15
-    connect = SQLiteLedgerStore.connect
+    connect = SQLiteFile.connect
 
-    def connect_to_a_small_file(self: SQLiteLedgerStore) -> Any:
+    def connect_to_a_small_file(self: SQLiteFile) -> Any:
         connection = connect(self)
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
-    monkeypatch.setattr(SQLiteLedgerStore, "connect", connect_to_a_small_file)
+    monkeypatch.setattr(SQLiteFile, "connect", connect_to_a_small_file)
     async with Ledger(tmp_path / "l.db", CAPS, prices=PRICES) as ledger:
         held = await ledger.reserve(usd=2, tenant="acme")
         made = await reserve_until_full(ledger)

@@ -18,9 +18,9 @@ from bobcat.aio.tasks import wait_shielded
 from bobcat.errors import LedgerError
 from bobcat.ledger.amounts import MAX_AMOUNT, Money, amount_text, micro_dollars, token_count
 from bobcat.ledger.caps import Cap, Scope, account_of, checked_caps
-from bobcat.ledger.place import open_ledger_store
 from bobcat.ledger.prices import Price, Prices
 from bobcat.ledger.rows import Balance, EntryRow, Reservation, Spending, reservation_of
+from bobcat.ledger.store import LedgerStore
 from bobcat.model.run import Usage
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Ledger:
         self.prices = Prices.stock() if prices is None else prices
         self._clock = clock
         self._now()
-        self._store = open_ledger_store(store, must_exist=must_exist)
+        self._store = LedgerStore(store, must_exist=must_exist)
         self._registered = {cap.dimension for cap in self.caps}
         if self.caps:
             self._store.register(self._registered)

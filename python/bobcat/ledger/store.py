@@ -17,9 +17,10 @@ from bobcat.errors import LedgerError
 from bobcat.ledger.amounts import amount_text
 from bobcat.ledger.caps import KINDS, Cap, Dimension, Scope, account_of
 from bobcat.ledger.rows import COLUMNS, EntryRow, Spending
-from bobcat.stores.connected import Connected
+from bobcat.stores.connected import Connected, TableSet
+from bobcat.stores.connected_place import database_at
 
-TABLES = (
+_CREATE = (
     """CREATE TABLE IF NOT EXISTS {prefix}ledger_entries (
         id {text} NOT NULL PRIMARY KEY, state {text} NOT NULL,
         run {text} NOT NULL, thread {text} NOT NULL, principal {text} NOT NULL, tenant {text} NOT NULL,
@@ -36,6 +37,13 @@ TABLES = (
     )""",
     "CREATE TABLE IF NOT EXISTS {prefix}ledger_dimensions (dimension {text} NOT NULL PRIMARY KEY)",
 )
+_TABLES = TableSet(
+    "ledger",
+    {"DIMENSIONS": "ledger_dimensions", "ENTRIES": "ledger_entries", "ACCOUNTS": "ledger_accounts"},
+    _CREATE,
+    LedgerError,
+    "runs.db",
+)
 _SUMS = """SUM(CASE WHEN state = 'spent' THEN usd ELSE 0 END), SUM(CASE WHEN state = 'reserved' THEN usd ELSE 0 END),
     SUM(CASE WHEN state = 'spent' THEN tokens ELSE 0 END), SUM(CASE WHEN state = 'reserved' THEN tokens ELSE 0 END)"""
 
@@ -50,17 +58,14 @@ class Sums(NamedTuple):
 
 
 class LedgerStore(Connected):
-    """Entries and accounts of one database."""
+    """Entries and accounts of the database that a path, a URL, a SQLiteStore or a PostgresStore names.
 
-    lock_rows = ""
-    """Suffix of a query whose rows are to be locked until the end of the transaction."""
+    Raises `LedgerError`, and `TypeError` for any other `place`.
+    """
 
-    def __init__(self, prefix: str) -> None:
-        super().__init__({name: f"{prefix}ledger_{name.lower()}" for name in ("ENTRIES", "ACCOUNTS", "DIMENSIONS")})
-
-    def closed_error(self) -> LedgerError:
-        """The error of a use after `close`."""
-        return LedgerError("closed", "the ledger was closed")
+    def __init__(self, place: object, *, must_exist: bool = False) -> None:
+        super().__init__(database_at(place, _TABLES, must_exist=must_exist), _TABLES)
+        self._lock_rows = self._database.lock_rows
 
     def register(self, dimensions: Iterable[Dimension]) -> None:
         """Begin to keep accounts of dimensions, from all entries so far."""
@@ -69,7 +74,7 @@ class LedgerStore(Connected):
             return
 
         def work() -> None:
-            self.lock_dimensions(exclusive=True)
+            self._lock_dimensions(exclusive=True)
             for dimension in sorted(wanted - set(self._dimensions())):
                 self.run("INSERT INTO DIMENSIONS (dimension) VALUES (?)", (json.dumps(dimension),))
                 names = ", ".join(_column(name) for name in dimension)
@@ -87,12 +92,12 @@ class LedgerStore(Connected):
         """Insert a reservation if every cap has room for it. Raises `LedgerError` (`exhausted`): nothing changed."""
 
         def work() -> None:
-            self.lock_dimensions(exclusive=False)
+            self._lock_dimensions(exclusive=False)
             accounts = self._accounts(row.scope)
             there = self._sums(accounts, lock="")
             for account in (each for each in accounts if each not in there):
                 self.run("INSERT INTO ACCOUNTS VALUES (?, 0, 0, 0, 0) ON CONFLICT DO NOTHING", (account,))
-            found = self._sums(accounts, lock=self.lock_rows)
+            found = self._sums(accounts, lock=self._lock_rows)
             for cap in caps:
                 check_room(cap, found[account_of(cap.dimension, row.scope) or ""], row)
             self._add(accounts, Sums(usd_reserved=row.usd, tokens_reserved=row.tokens))
@@ -105,8 +110,8 @@ class LedgerStore(Connected):
         """Replace a reservation by what `change` makes of it. Raises `LedgerError`: `unknown`, `settled`."""
 
         def work() -> EntryRow:
-            self.lock_dimensions(exclusive=False)
-            query = f"SELECT {COLUMNS} FROM ENTRIES WHERE id = ?{self.lock_rows}"
+            self._lock_dimensions(exclusive=False)
+            query = f"SELECT {COLUMNS} FROM ENTRIES WHERE id = ?{self._lock_rows}"
             found = self.run(query, (id,)).fetchone()
             if found is None:
                 raise LedgerError("unknown", f"there is no reservation `{id}`")
@@ -116,7 +121,7 @@ class LedgerStore(Connected):
             new = change(old)
             spent = (new.usd, new.tokens) if new.state == "spent" else (0, 0)
             accounts = self._accounts(old.scope)
-            self._sums(accounts, lock=self.lock_rows)
+            self._sums(accounts, lock=self._lock_rows)
             self._add(accounts, Sums(spent[0], -old.usd, spent[1], -old.tokens))
             self.run(
                 "UPDATE ENTRIES SET state = ?, usd = ?, tokens = ?, settled = ? WHERE id = ?",
@@ -149,9 +154,10 @@ class LedgerStore(Connected):
             for key, usd, usd_reserved, tokens, tokens_reserved, calls in found
         ]
 
-    def lock_dimensions(self, *, exclusive: bool) -> None:
-        """Keep the set of dimensions from changing until the end of the transaction."""
-        raise NotImplementedError
+    def _lock_dimensions(self, *, exclusive: bool) -> None:
+        """Keep the set of dimensions from changing until the end of the transaction. Writers of entries share it."""
+        if not self._database.one_writer:
+            self.run(f"LOCK TABLE DIMENSIONS IN {'EXCLUSIVE' if exclusive else 'ROW SHARE'} MODE", ())
 
     def _dimensions(self) -> list[Dimension]:
         return [tuple(json.loads(text)) for (text,) in self.run("SELECT dimension FROM DIMENSIONS", ()).fetchall()]

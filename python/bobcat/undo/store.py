@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from bobcat.errors import UndoError
-from bobcat.stores.connected import Connected
+from bobcat.stores.connected import Connected, TableSet
+from bobcat.stores.connected_place import database_at
 from bobcat.undo.entry import COLUMNS, LISTED, EntryState, Row
 
-TABLES = (
+_CREATE = (
     """CREATE TABLE IF NOT EXISTS {prefix}undo_entries (
         id {text} NOT NULL PRIMARY KEY,
         state {text} NOT NULL,
@@ -38,17 +39,25 @@ TABLES = (
     "CREATE INDEX IF NOT EXISTS {index}undo_by_time ON {prefix}undo_entries (created)",
     "CREATE INDEX IF NOT EXISTS {index}undo_by_expiry ON {prefix}undo_entries (expires)",
 )
+_TABLES = TableSet(
+    "undo store",
+    {"TABLE": "undo_entries"},
+    _CREATE,
+    UndoError,
+    "undo.db",
+    beside="-undo",  # a write to either file does not wait for the other
+    pragmas=("secure_delete = ON",),
+)
 
 
 class UndoStore(Connected):
-    """The entries of one database."""
+    """The entries of the database that a path, a URL, a SQLiteStore or a PostgresStore names.
 
-    def __init__(self, table: str) -> None:
-        super().__init__({"TABLE": table})
+    Raises `UndoError`, and `TypeError` for any other `place`.
+    """
 
-    def closed_error(self) -> UndoError:
-        """The error of a use after `close`."""
-        return UndoError("closed", "the undo store was closed")
+    def __init__(self, place: object, *, must_exist: bool = False) -> None:
+        super().__init__(database_at(place, _TABLES, must_exist=must_exist), _TABLES)
 
     def add(self, row: Row) -> None:
         """Insert a row."""

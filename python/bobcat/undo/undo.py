@@ -19,10 +19,10 @@ from bobcat.tools.function_snapshots import FunctionSnapshotter
 from bobcat.tools.toolset import ToolSet
 from bobcat.undo.entry import STATES, EntryState, Row, UndoEntry, entry_of
 from bobcat.undo.ledger import Ledger
-from bobcat.undo.place import open_undo_store
 from bobcat.undo.protection import protected
 from bobcat.undo.recovery import STALE_SECONDS, Recovered, Recovery
 from bobcat.undo.rollback import roll_back
+from bobcat.undo.store import UndoStore
 
 if TYPE_CHECKING:
     import os
@@ -58,7 +58,7 @@ class Undo:
             raise ValueError(f"keep_seconds must be greater than 0, got {keep_seconds!r}")
         if max_bytes < 0:
             raise ValueError(f"max_bytes must be at least 0, got {max_bytes!r}")
-        self._ledger = Ledger(open_undo_store(store, must_exist=must_exist), keep_seconds, max_bytes, key)
+        self._ledger = Ledger(UndoStore(store, must_exist=must_exist), keep_seconds, max_bytes, key)
         self._snapshotters: dict[str, Snapshotter] = {}
         self._recovery = Recovery(self._ledger, self._find)
 

@@ -1,4 +1,4 @@
-"""Undo entries in a PostgreSQL database, in the schema of the store. psycopg is the extra `bobcat[postgres]`."""
+"""Tables in a PostgreSQL database, in the schema of the store. psycopg is the extra `bobcat[postgres]`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from typing import Any, cast
 
 import psycopg
 
-from bobcat.errors import UndoError
-from bobcat.stores.connected import Connection
-from bobcat.undo.store import TABLES, UndoStore
+from bobcat.stores.connected import Connection, TableSet
 
 BUSY_SECONDS = 30
 """Seconds that a change waits for other writers."""
@@ -17,30 +15,34 @@ CONNECT_SECONDS = 30
 _TYPES = {"index": "", "text": 'text COLLATE "C"', "number": "bigint", "real": "double precision", "bytes": "bytea"}
 _CODES = {"53100": "full", "55P03": "busy", "25006": "read_only", "42501": "read_only"}
 """The codes of SQLSTATEs."""
+_CONFLICTS = ("40001", "40P01")
+"""The SQLSTATEs of a serialization failure and of a deadlock."""
 
 
-class PostgresUndoStore(UndoStore):
-    """The entries in the schema `schema` of the database `url`."""
+class PostgresSchema:
+    """The schema `schema` of the database `url`. With `must_exist`, a schema without the tables is an error."""
 
+    begin = "BEGIN"
     mark = "%s"
+    lock_rows = " FOR UPDATE"
+    one_writer = False
 
-    def __init__(self, url: str, *, schema: str = "bobcat", must_exist: bool = False) -> None:
-        super().__init__(f'"{schema}".undo_entries')
-        self._url, self._schema, self._must_exist = url, schema, must_exist
-        self.read(lambda: None)
+    def __init__(self, url: str, tables: TableSet, *, schema: str = "bobcat", must_exist: bool = False) -> None:
+        self.prefix = f'"{schema}".'
+        self._url, self._schema, self._tables, self._must_exist = url, schema, tables, must_exist
 
     def connect(self) -> Connection:
-        """Open a connection, and create the table where it is missing."""
+        """Open a connection, and create the tables where they are missing."""
         connection = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_SECONDS)
         try:
             connection.execute("SET synchronous_commit = on")
+            connection.execute("SET default_transaction_isolation = 'read committed'")
             connection.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'".encode())
-            found = connection.execute(
-                "SELECT to_regclass(%s) IS NOT NULL", (f'"{self._schema}".undo_entries',)
-            ).fetchone()
+            table = self.prefix + next(iter(self._tables.names.values()))
+            found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()
             if found is None or not found[0]:
                 if self._must_exist:
-                    raise UndoError("not_there", "there is no undo store in the database")
+                    raise self._tables.error("not_there", f"there is no {self._tables.noun} in the database")
                 self._create(connection)
         except BaseException:
             connection.close()
@@ -52,17 +54,21 @@ class PostgresUndoStore(UndoStore):
             # The lock of `PostgresStore` while it creates the schema, which both share.
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"bobcat {self._schema}",))
             connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'.encode())
-            for statement in TABLES:
-                connection.execute(statement.format(prefix=f'"{self._schema}".', **_TYPES).encode())
+            for statement in self._tables.create:
+                connection.execute(statement.format(prefix=self.prefix, **_TYPES).encode())
 
-    def to_error(self, error: Exception) -> UndoError | None:
+    def to_error(self, error: Exception) -> Exception | None:
         """Convert an error of PostgreSQL."""
         if not isinstance(error, psycopg.Error):
             return None
         first = str(error).strip().splitlines()
         code = _CODES.get(error.sqlstate or "", "unavailable")
-        return UndoError(code, f"PostgreSQL: {first[0] if first else type(error).__name__}")
+        return self._tables.error(code, f"PostgreSQL: {first[0] if first else type(error).__name__}")
 
     def is_broken(self, connection: Connection) -> bool:
         """Return true after the server has gone away."""
         return bool(getattr(connection, "closed", False))
+
+    def is_conflict(self, error: BaseException) -> bool:
+        """Return true for a deadlock and for a serialization failure."""
+        return isinstance(error, psycopg.Error) and error.sqlstate in _CONFLICTS
