@@ -46,11 +46,13 @@ def test_submissions_of_one_guard_count_together_also_at_the_same_time() -> None
     assert (found.count("ok"), found.count("denied")) == (10, 15)
 
 
-def test_a_check_counts_nothing() -> None:
+def test_a_check_counts_and_records_nothing() -> None:
     async def main() -> None:
-        async with Guard(CAPPED, [pay]) as guard:
+        store = MemoryStore()
+        async with Guard(CAPPED, [pay], store=store) as guard:
             for _ in range(20):
                 assert (await guard.check("pay", {"amount": 1})).status == "ok"
+            assert not await store.runs()
             assert (await guard.submit("pay", {"amount": 1})).status == "ok"
 
     asyncio.run(main())

@@ -12,20 +12,18 @@ import msgspec
 
 from bobcat.guard.outcome import Outcome, Status, outcome_from_json
 from bobcat.guard.recorder import Recorder
-from bobcat.model.decision import ActionRequest, Verdict
+from bobcat.model.decision import Verdict
 from bobcat.model.frozen import FrozenDict
 from bobcat.model.masking import masked_body
 from bobcat.model.run import ActionResult, FinalAnswer, Message, RunResult, ToolCall, UncertainResult
 from bobcat.runtime.audit import UNKNOWN_TOOL
-from bobcat.runtime.commands import AskApproval, Decided, Event, Execute, Interrupted, Perform, Performed
+from bobcat.runtime.commands import AskApproval, Event, Execute, Interrupted, Perform, Performed
 from bobcat.runtime.compat import DEFAULTS
 from bobcat.runtime.driver import RunDriver
 from bobcat.runtime.loop import run_with
 from bobcat.runtime.machine import Machine
 from bobcat.runtime.obligations import CODES as OBLIGATION_CODES
 from bobcat.runtime.options import Options
-from bobcat.runtime.shared_decision import decide_shared
-from bobcat.runtime.shared_memory import SharedMemory
 from bobcat.runtime.state import RunState, StepOutcome
 from bobcat.text.json_text import json_text
 
@@ -229,11 +227,10 @@ class _OneCallDriver(RunDriver):
 class _DecidingDriver(_OneCallDriver):
     """Stops before an approver is asked and before the tool or its shadow runs."""
 
+    reserves = False
+
     def log_end(self, result: RunResult) -> None:
         """Log nothing: a decision alone is no run."""
-
-    async def _decide_shared(self, request: ActionRequest, memory: SharedMemory) -> Decided:
-        return await decide_shared(memory, request, self._decide, reserves=False)
 
     async def _ask_approval(self, command: AskApproval) -> Event:
         return Interrupted(cancelled="decided", started=False)

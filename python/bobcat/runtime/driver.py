@@ -112,6 +112,9 @@ _BACKGROUND = frozenset(("run.started", "action.result"))
 class RunDriver:
     """Executes the commands of one run."""
 
+    reserves = True
+    """A permitted call is recorded in the journals that others share before it runs."""
+
     def __init__(
         self, setup: Setup, agent: Agent, options: Options, fanout: Fanout, interrupts: Interrupts
     ) -> None:  # fmt: skip
@@ -216,7 +219,7 @@ class RunDriver:
                 case Decide():
                     decide = self._decide if self._candidate is None else self._decide_and_compare
                     if isinstance(self.memory, SharedMemory):
-                        event = await decide_shared(self.memory, command.request, decide)
+                        event = await decide_shared(self.memory, command.request, decide, reserves=self.reserves)
                     else:
                         event = decide(command.request)
                 case Execute():
