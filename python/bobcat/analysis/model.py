@@ -91,11 +91,6 @@ class RuleRef:
     index: int | None = None
     span: Span | None = None
 
-    @property
-    def is_default(self) -> bool:
-        """Return true for a default of the policy."""
-        return self.index is None
-
     def to_json(self) -> JsonData:
         """Return the rule as JSON data."""
         return {"rule": self.id, "place": place_json(self.span)}

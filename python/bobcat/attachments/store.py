@@ -130,11 +130,6 @@ class AttachmentStore:
         return replace(attachment, data=await self.read(attachment.digest))
 
 
-def documents_of(digest: str, size: int) -> list[tuple[str, str]]:
-    """Kind and key of the documents of an attachment, the one that declares it complete first."""
-    return [(KIND, digest), *((CHUNK_KIND, _key(digest, number)) for number in range(_chunks(size)))]
-
-
 def _key(digest: str, number: int) -> str:
     return f"{digest}/{number:05d}"
 

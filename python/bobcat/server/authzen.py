@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from bobcat.bundle.explanation import decision_json
 from bobcat.errors import RequestError
@@ -24,7 +24,6 @@ from bobcat.model.decision import ActionRequest, Decision, Verdict
 from bobcat.model.request_json import request_from_data
 
 Json = Mapping[str, Any]  # Any: JSON
-Semantic = Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit"]
 SEMANTICS = ("execute_all", "deny_on_first_deny", "permit_on_first_permit")
 PARTS = ("subject", "action", "resource", "context")
 

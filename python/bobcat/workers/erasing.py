@@ -51,23 +51,12 @@ class Erasure:
     problem: JobError | None = None
 
 
-async def erase_run(store: DurableStore, run_id: str) -> None:
-    """Remove a run that is over, with its journal, its job and its approvals.
-
-    Raises `JobError`: `unknown`, `open` for a run that goes on, `busy` while a process executes it, `in_thread` for a
-    turn of a thread. Raises `StoreError` (`not_erasable`).
-    """
-    run = await store.run(run_id)
-    if run is None:
-        erasable(store)
-        raise JobError("unknown", f"there is no run `{run_id}` in this store")
-    (done,) = await erase_runs(store, [run])
-    if done.problem is not None:
-        raise done.problem
-
-
 async def erase_runs(store: DurableStore, runs: Collection[RunSummary]) -> list[Erasure]:
-    """Remove these runs as `erase_run` does. One that must stay, or that changed since it was read, is kept."""
+    """Remove runs that are over, with their journals, jobs and approvals.
+
+    One that must stay, or that changed since it was read, is kept, with a `JobError`: `open` for a run that goes on,
+    `busy` while a process executes it, `in_thread` for a turn of a thread. Raises `StoreError` (`not_erasable`).
+    """
     removing, done = erasable(store), list[Erasure]()
     chosen = list(runs)
     for start in range(0, len(chosen), BATCH):

@@ -12,7 +12,6 @@ from bobcat.model.run import RunErrorCode
 
 WorkerErrorCode: TypeAlias = Literal["app_failed", "worker_died", "not_a_run"]
 """Causes beside those of `run_agent`: the app's function raised, the worker died, the function made no run."""
-FailureCode: TypeAlias = RunErrorCode | WorkerErrorCode
 
 CODES = frozenset((*get_args(RunErrorCode), *get_args(WorkerErrorCode)))
 TRANSIENT: frozenset[str] = frozenset(

@@ -29,11 +29,6 @@ class RunFilter:
     since: datetime | None = None
     text: str | None = None
 
-    @property
-    def selective(self) -> bool:
-        """True if there is a condition."""
-        return self != RunFilter()
-
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:

@@ -47,7 +47,6 @@ class WorkerName:
         self.start = uuid4().hex[:12]
         self._version = 0
         self._beats = 0
-        self.is_lost = False
 
     @property
     def owner(self) -> str:
@@ -103,7 +102,6 @@ class WorkerName:
             if entry is not None and entry.body.get("start") == self.start:  # a beat that was cancelled arrived
                 self._version = entry.version
                 return
-            self.is_lost = True
             raise JobError("name_taken", f"another process has taken the name `{self.name}`") from None
 
     async def leave(self) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_SEGMENT = "[^/\\\\\\x00-\\x1f]"
-
 
 @dataclass(frozen=True, slots=True)
 class PathRoots:
