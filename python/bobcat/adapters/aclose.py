@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from bobcat.adapters.request_options import options, with_limits
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
+from bobcat.aio.closing import Closing
 from bobcat.tools.toolset import ToolSet
 
 
@@ -26,22 +25,6 @@ PROMPT_TOKENS = 1_000
 def most_tokens(request: Mapping[str, Any]) -> int:  # Any: parameters of the API
     """Return an upper bound of the input tokens of a request: one for each byte of it as JSON."""
     return len(json.dumps(request, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")) + PROMPT_TOKENS
-
-
-class Closing(ABC):
-    """An agent that is closed at the end of `async with`."""
-
-    @abstractmethod
-    async def aclose(self) -> None:
-        """Close the agent."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 class ClientAgent(Closing):

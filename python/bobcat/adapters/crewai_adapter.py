@@ -18,10 +18,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bobcat.adapters.aclose import Closing, sdk
+from bobcat.adapters.aclose import sdk
 from bobcat.adapters.crew_bridge import BridgeHandle, CrewBridge
 from bobcat.adapters.crew_tools import Inspection
 from bobcat.adapters.token_counts import counts, without_cached
+from bobcat.aio.closing import Closing
 from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
 from bobcat.text.json_text import safe_str
 from bobcat.tools.schema import tooldef_to_json_schema

@@ -24,6 +24,7 @@ from uuid import uuid4
 import msgspec
 
 from bobcat.aio.cancel import CancelSignal
+from bobcat.aio.closing import Closing
 from bobcat.approvals import ApprovalHandler, auto_deny, durable_approvals
 from bobcat.bundle import Policy
 from bobcat.bundle.current import PolicyHolder, current_policy, narrowed_policy
@@ -64,7 +65,7 @@ _KEY_DIGITS = 32
 _KEYED = re.compile(rf"key-[0-9a-f]{{{_KEY_DIGITS}}}")
 
 
-class Guard:
+class Guard(Closing):
     """Takes tool calls through a policy to their outcomes; `docs/how-to/guard-a-loop.md` has examples.
 
     Each submission is decided by one policy: `policy`, or of a `ReloadingPolicy` the one in force when it begins.
@@ -290,11 +291,6 @@ class Guard:
     async def __aenter__(self) -> Self:
         self._home()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __enter__(self) -> Self:
         self._portal_for_threads()

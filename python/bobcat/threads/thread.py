@@ -8,9 +8,9 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
+from bobcat.aio.closing import Closing
 from bobcat.aio.tasks import cancel_and_wait
 from bobcat.approvals import ApprovalHandler
 from bobcat.attachments import AttachmentLimits, AttachmentStore
@@ -52,7 +52,7 @@ from bobcat.tools.toolset import ToolSet
 Busy = Literal["queue", "refuse"]
 
 
-class Thread:
+class Thread(Closing):
     """One thread of a store: `send` a message, `events`, `resume`, `cancel`.
 
     `store` is a `DurableStore`, or a URL or path as `Guard(store=)` takes. Every turn runs through the same machine as
@@ -139,14 +139,6 @@ class Thread:
         self._worker: Worker | None = None
         self._task: asyncio.Task[None] | None = None
         self._closed = False
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self, *, wait: bool = True) -> None:
         """Wait for the turn in progress, and close a store that was opened from a URL. Later calls do nothing.

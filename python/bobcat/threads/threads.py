@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from bobcat.aio.closing import Closing
 from bobcat.errors import ThreadError
 from bobcat.stores.protocol import DurableStore, Entry
 from bobcat.threads.erasing import PurgeReport, purge_threads
@@ -56,7 +56,7 @@ class ThreadInfo:
         return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields}
 
 
-class Threads:
+class Threads(Closing):
     """The threads of a store: `list`, `get`, `rename`, `archive`, `delete`, `restore`, `purge`, `export`, `import_`.
 
     `store` is a `DurableStore`, or a URL or path as `Thread` takes. A thread exists from its first message on. Methods
@@ -66,14 +66,6 @@ class Threads:
     def __init__(self, store: DurableStore | str | Path) -> None:
         self._own_store = isinstance(store, str | Path)
         self._store = opened(store)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close a store that was opened from a URL."""

@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, get_args
+from typing import Any, get_args
 from uuid import uuid4
 
+from bobcat.aio.closing import Closing
 from bobcat.bundle import Policy
 from bobcat.errors import JobError, TriggerError
 from bobcat.model.decision import Principal
@@ -46,7 +46,7 @@ PAUSED: tuple[State, ...] = ("paused",)
 By = Principal | str
 
 
-class Triggers:
+class Triggers(Closing):
     """Client of the triggers in a store, which may be a `DurableStore`, or a URL or path as `Thread` takes.
 
     Consent is bound to the tools and the policy of `app`, the `WorkerTriggers` or `Workers` of the workers, or to
@@ -74,14 +74,6 @@ class Triggers:
         self._app, self._self_approval = engine, self_approval
         self._arguments = None if tools is None else {"tools": tools, "policy": policy}
         self._quotas = quotas or (Quotas() if engine is None else engine.quotas)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close a store that was opened from a URL or path."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from bobcat.aio.closing import Closing
 from bobcat.errors import UndoError
 from bobcat.model.run import ToolDef
 from bobcat.model.snapshot import Snapshot, Snapshotter
@@ -34,7 +34,7 @@ MAX_BYTES = 16 * 1024 * 1024
 LIMIT = 1000
 
 
-class Undo:
+class Undo(Closing):
     """Keeps a snapshot before each effect of the tools that it protects, and restores it; `docs/how-to/undo.md`.
 
     `store` is a path of a SQLite file, a URL (`sqlite:///PATH`, `postgres://...`), a SQLiteStore, beside whose file
@@ -151,14 +151,6 @@ class Undo:
     def close(self) -> None:
         """Close the store."""
         self._ledger.store.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def settled(self, key: str, undone: str) -> UndoEntry | None:
         """Return the undo that the action with this key made, or else the entry that it was to undo, out of use."""
