@@ -9,7 +9,7 @@ import pytest
 
 from bobcat import Cap, Ledger, Message, Policy, ToolSet, run_agent, tool
 from bobcat.adapters import ClaudeAgent, OpenAIAgent, OpenAIResponsesAgent
-from bobcat.adapters.aclose import PROMPT_TOKENS
+from bobcat.adapters.client_agent import PROMPT_TOKENS
 from ledger.awaited import awaited
 
 

@@ -11,12 +11,11 @@ may serve many runs at a time.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from bobcat.adapters.aclose import ClientAgent, most_tokens, sdk
 from bobcat.adapters.arguments import CUT_OFF, read_arguments
-from bobcat.adapters.content_parts import attachment_tokens, claude_blocks
+from bobcat.adapters.client_agent import ClientAgent, ReadCall, Step, cut_short, sdk, unmediated
+from bobcat.adapters.content_parts import claude_blocks
 from bobcat.adapters.prompt_cache import cached
 from bobcat.adapters.request_options import fitting, send
 from bobcat.adapters.stream_retries import repeated, retries_of
@@ -26,8 +25,7 @@ from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
 from bobcat.errors import IncompleteReply
 from bobcat.model.deltas import Delta, TextDelta, ThinkingDelta
-from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
-from bobcat.text.display import safe_text
+from bobcat.model.run import FinalAnswer, Message, Usage
 from bobcat.tools.schema import toolset_to_anthropic_tools
 from bobcat.tools.toolset import ToolSet
 
@@ -96,31 +94,18 @@ class ClaudeAgent(ClientAgent):
         if offered:
             self._request["tools"] = [{**tool, "name": self._names.to_wire(tool["name"])} for tool in offered]
 
-    async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+    async def step(self, conversation: Sequence[Message]) -> Step:
         """Claude's next step. Raises `IncompleteReply` for an incomplete answer, and the SDK's exceptions."""
         api = self._client.messages
         if self._request["max_tokens"] <= STREAMED_ABOVE_TOKENS or not hasattr(api, "stream"):
             return self._read(await send(api.create, self._asked(conversation)))
         return await last_of(repeated(lambda: self._stream(conversation), retries_of(self._client), shown=False))
 
-    def count_tokens(self, conversation: Sequence[Message]) -> int:
-        """Return an upper bound of the input tokens of the next request, for a ledger."""
-        return most_tokens(self._asked(conversation)) + attachment_tokens(conversation)
-
     def _asked(self, conversation: Sequence[Message]) -> dict[str, Any]:
         request = {**self._request, "messages": _to_messages(conversation, self._names)}
         return cached(request) if self._cache_prompt else request
 
-    async def stream(
-        self, conversation: Sequence[Message]
-    ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
-        """The deltas of Claude's next step, then the step. Raises what `step` raises."""
-        async for item in repeated(lambda: self._stream(conversation), retries_of(self._client)):
-            yield item
-
-    async def _stream(
-        self, conversation: Sequence[Message]
-    ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
+    async def _stream(self, conversation: Sequence[Message]) -> AsyncIterator[Delta | Step]:
         api = self._client.messages
         request = self._asked(conversation)
         if not hasattr(api, "stream"):  # a substitute for a client of the SDK
@@ -161,9 +146,7 @@ class ClaudeAgent(ClientAgent):
         return None
 
     # Any: the response is the SDK's, of any release.
-    def _read(
-        self, response: Any, sent: Mapping[int, str] = NO_ARGUMENTS
-    ) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+    def _read(self, response: Any, sent: Mapping[int, str] = NO_ARGUMENTS) -> Step:
         """The step in a response. `sent` has the arguments of streamed calls as text, by the index of their blocks.
 
         The SDK completes the JSON of arguments that end early; the text shows that they do.
@@ -176,25 +159,19 @@ class ClaudeAgent(ClientAgent):
             raise IncompleteReply(f"the model refused to continue{_refusal_reason(response)}", "reply_refused")
         foreign = next((block for block in blocks if _ran_elsewhere(block)), None)
         if foreign is not None:
-            name = safe_text(str(getattr(foreign, "name", None) or _kind(foreign)))
-            text = f"the provider ran tool `{name}` by itself; no policy has seen the call"
-            raise IncompleteReply(text, "unmediated_tool")
+            raise unmediated(getattr(foreign, "name", None) or _kind(foreign))
         requested = [(index, block) for index, block in enumerate(blocks) if _kind(block) == "tool_use"]
         if not requested:
             if reason in _CUT_SHORT or reason == "pause_turn":
-                raise IncompleteReply(f"the model stopped before its answer was complete ({reason})", "reply_cut_off")
+                raise cut_short(reason)
             return FinalAnswer(text or "(no response)", usage)
-        calls: list[ToolCall] = []
-        data = _data(blocks)
+        calls: list[ReadCall] = []
         for index, block in requested:
             args, problem = read_arguments(sent.get(index, block.input))
             if reason in _CUT_SHORT and block is blocks[-1]:
                 problem = CUT_OFF.format(reason=reason)
-            first = not calls
-            name = self._names.to_tool(block.name)
-            call = ToolCall(name, args, block.id, usage if first else None, text if first else "", problem)
-            calls.append(replace(call, provider_data=data) if first and data else call)
-        return calls[0] if len(calls) == 1 else tuple(calls)
+            calls.append(ReadCall(block.name, args, block.id, problem))
+        return self._calls(calls, usage, text, _data(blocks))
 
 
 def _client() -> Any:

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bobcat.adapters.aclose import sdk
+from bobcat.adapters.client_agent import sdk
 from bobcat.adapters.crew_bridge import BridgeHandle, CrewBridge
 from bobcat.adapters.crew_tools import Inspection
 from bobcat.adapters.token_counts import counts, without_cached

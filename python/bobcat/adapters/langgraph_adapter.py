@@ -19,8 +19,8 @@ from contextlib import aclosing
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from bobcat.adapters.aclose import sdk
 from bobcat.adapters.arguments import read_arguments
+from bobcat.adapters.client_agent import sdk
 from bobcat.adapters.content_parts import with_text_only
 from bobcat.adapters.token_counts import count, together, without_cached
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from bobcat.adapters.aclose import sdk
 from bobcat.adapters.chat_quirks import ChatQuirks
+from bobcat.adapters.client_agent import sdk
 from bobcat.adapters.openai_sdk import OpenAIAgent
 from bobcat.adapters.streams import cut_off
 from bobcat.tools.toolset import ToolSet

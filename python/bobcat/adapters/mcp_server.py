@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple, Self
 
-from bobcat.adapters.aclose import sdk
+from bobcat.adapters.client_agent import sdk
 from bobcat.adapters.mcp_content import field
 from bobcat.adapters.mcp_pins import changed_parts, differs, pin_of
 from bobcat.adapters.mcp_target import Target

@@ -10,12 +10,10 @@ and the model's reasoning goes back encrypted, exactly as it came.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from bobcat.adapters.aclose import ClientAgent, most_tokens, sdk
 from bobcat.adapters.arguments import CUT_OFF, read_arguments
-from bobcat.adapters.content_parts import attachment_tokens
+from bobcat.adapters.client_agent import ClientAgent, ReadCall, Step, cut_short, sdk, unmediated
 from bobcat.adapters.request_options import send
 from bobcat.adapters.response_items import (
     CALL,
@@ -28,11 +26,10 @@ from bobcat.adapters.response_items import (
     usage_of,
 )
 from bobcat.adapters.response_stream import ResponseStream, failed
-from bobcat.adapters.stream_retries import repeated, retries_of
 from bobcat.adapters.streams import closing, reading
 from bobcat.errors import IncompleteReply
 from bobcat.model.deltas import Delta
-from bobcat.model.run import FinalAnswer, Message, ToolCall
+from bobcat.model.run import FinalAnswer, Message
 from bobcat.text.display import safe_text
 from bobcat.tools.schema import toolset_to_openai_tools
 from bobcat.tools.toolset import ToolSet
@@ -101,20 +98,11 @@ class OpenAIResponsesAgent(ClientAgent):
         found = self._request.get("max_output_tokens")
         return found if type(found) is int else None
 
-    async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+    async def step(self, conversation: Sequence[Message]) -> Step:
         """The model's next step. Raises `IncompleteReply` for an incomplete answer, and the SDK's exceptions."""
         return self._read(await send(self._client.responses.create, self._asked(conversation)))
 
-    async def stream(
-        self, conversation: Sequence[Message]
-    ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
-        """The deltas of the model's next step, then the step. Raises what `step` raises."""
-        async for item in repeated(lambda: self._stream(conversation), retries_of(self._client)):
-            yield item
-
-    async def _stream(
-        self, conversation: Sequence[Message]
-    ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
+    async def _stream(self, conversation: Sequence[Message]) -> AsyncIterator[Delta | Step]:
         request = {**self._asked(conversation), "stream": True}
         reply = ResponseStream(self._names)
         async with closing(await send(self._client.responses.create, request)) as stream:
@@ -125,24 +113,18 @@ class OpenAIResponsesAgent(ClientAgent):
                         yield delta
         yield self._read(reply.response())
 
-    def count_tokens(self, conversation: Sequence[Message]) -> int:
-        """Return an upper bound of the input tokens of the next request, for a ledger."""
-        return most_tokens(self._asked(conversation)) + attachment_tokens(conversation)
-
     def _asked(self, conversation: Sequence[Message]) -> dict[str, Any]:
         return {**self._request, "input": to_input(conversation, self._names)}
 
     # Any: the response is the SDK's, of any release.
-    def _read(self, response: Any) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+    def _read(self, response: Any) -> Step:
         usage = usage_of(response, self._request["model"])
         if getattr(response, "status", None) in ("failed", "cancelled"):
             raise failed(getattr(response, "error", None))
         items = list(response.output or ())
         foreign = next((item for item in items if ran_elsewhere(item)), None)
         if foreign is not None:
-            name = safe_text(str(getattr(foreign, "name", None) or foreign.type))
-            text = f"the provider ran tool `{name}` by itself; no policy has seen the call"
-            raise IncompleteReply(text, "unmediated_tool")
+            raise unmediated(getattr(foreign, "name", None) or foreign.type)
         reason, text = incomplete_reason(response), text_of(items)
         refusal = refusal_of(items)
         if refusal is not None or reason == "content_filter":
@@ -150,19 +132,15 @@ class OpenAIResponsesAgent(ClientAgent):
         requested = [item for item in items if item.type == CALL]
         if not requested:
             if reason:
-                raise IncompleteReply(f"the model stopped before its answer was complete ({reason})", "reply_cut_off")
+                raise cut_short(reason)
             return FinalAnswer(text or "(no response)", usage)
-        calls: list[ToolCall] = []
-        data = recorded(items)
+        calls: list[ReadCall] = []
         for item in requested:
             args, problem = read_arguments(item.arguments)
             if getattr(item, "status", None) == "incomplete" or (reason and item is items[-1]):
                 problem = CUT_OFF.format(reason=reason or "incomplete")
-            first = not calls
-            name = self._names.to_tool(item.name)
-            call = ToolCall(name, args, item.call_id, usage if first else None, text if first else "", problem)
-            calls.append(replace(call, provider_data=data) if first else call)
-        return calls[0] if len(calls) == 1 else tuple(calls)
+            calls.append(ReadCall(item.name, args, item.call_id, problem))
+        return self._calls(calls, usage, text, recorded(items))
 
 
 def _client(base_url: str | None, api_key: str | None) -> Any:

@@ -11,23 +11,21 @@ serve many runs at a time.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from bobcat.adapters.aclose import ClientAgent, most_tokens, sdk
 from bobcat.adapters.arguments import CUT_OFF, RAW_ARGUMENTS, read_arguments
 from bobcat.adapters.chat_quirks import OWN_QUIRKS, ChatQuirks, fields_to_return, returned_fields
 from bobcat.adapters.chat_stream import ChatStream
-from bobcat.adapters.content_parts import attachment_tokens, chat_content
+from bobcat.adapters.client_agent import ClientAgent, ReadCall, Step, cut_short, sdk
+from bobcat.adapters.content_parts import chat_content
 from bobcat.adapters.request_options import send
-from bobcat.adapters.stream_retries import repeated, retries_of
 from bobcat.adapters.streams import closing, reading
 from bobcat.adapters.token_counts import counts, without_cached
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
 from bobcat.errors import IncompleteReply
 from bobcat.model.deltas import Delta
-from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
+from bobcat.model.run import FinalAnswer, Message, Usage
 from bobcat.text.json_text import json_text
 from bobcat.tools.schema import toolset_to_openai_tools
 from bobcat.tools.toolset import ToolSet
@@ -102,24 +100,14 @@ class OpenAIAgent(ClientAgent):
         if offered:
             self._request["tools"] = [_renamed(tool, self._names) for tool in offered]
 
-    async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+    async def step(self, conversation: Sequence[Message]) -> Step:
         """The model's next step. Raises `IncompleteReply` for an incomplete answer, and the SDK's exceptions."""
-        messages = self._messages(conversation)
-        request = {name: value for name, value in self._request.items() if name != STREAM_OPTIONS}
-        return self._read(await send(self._client.chat.completions.create, {**request, "messages": messages}))
+        request = {name: value for name, value in self._asked(conversation).items() if name != STREAM_OPTIONS}
+        return self._read(await send(self._client.chat.completions.create, request))
 
-    async def stream(
-        self, conversation: Sequence[Message]
-    ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
-        """The deltas of the model's next step, then the step. Raises what `step` raises."""
-        async for item in repeated(lambda: self._stream(conversation), retries_of(self._client)):
-            yield item
-
-    async def _stream(
-        self, conversation: Sequence[Message]
-    ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
+    async def _stream(self, conversation: Sequence[Message]) -> AsyncIterator[Delta | Step]:
         options = {STREAM_OPTIONS: {"include_usage": True}} if self._quirks.stream_usage else {}
-        request = {**options, **self._request, "messages": self._messages(conversation), "stream": True}
+        request = {**options, **self._asked(conversation), "stream": True}
         reply = ChatStream(self._names, self._quirks.returned)
         async with closing(await send(self._client.chat.completions.create, request)) as stream:
             with reading():
@@ -128,17 +116,11 @@ class OpenAIAgent(ClientAgent):
                         yield delta
         yield self._read(reply.response())
 
-    def count_tokens(self, conversation: Sequence[Message]) -> int:
-        """Return an upper bound of the input tokens of the next request, for a ledger."""
-        return most_tokens({**self._request, "messages": self._messages(conversation)}) + attachment_tokens(
-            conversation
-        )
-
-    def _messages(self, conversation: Sequence[Message]) -> list[dict[str, Any]]:
-        return _to_messages(conversation, self._system, self._names, self._quirks)
+    def _asked(self, conversation: Sequence[Message]) -> dict[str, Any]:
+        return {**self._request, "messages": _to_messages(conversation, self._system, self._names, self._quirks)}
 
     # Any: the response is the SDK's, of any release.
-    def _read(self, response: Any) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+    def _read(self, response: Any) -> Step:
         usage = _usage(response, self._request["model"], self._quirks)
         if not response.choices:
             return FinalAnswer("(no choices returned)", usage)
@@ -150,19 +132,15 @@ class OpenAIAgent(ClientAgent):
         requested = list(getattr(message, "tool_calls", None) or ())
         if not requested:
             if reason == "length":
-                raise IncompleteReply("the model stopped before its answer was complete (length)", "reply_cut_off")
+                raise cut_short(reason)
             return FinalAnswer(text or "(no response)", usage)
-        calls: list[ToolCall] = []
-        data = returned_fields(message, self._quirks.returned)
+        calls: list[ReadCall] = []
         for call in requested:
             name, args, problem = _called(call)
             if reason == "length" and call is requested[-1]:
                 problem = CUT_OFF.format(reason=reason)
-            first = not calls
-            name = self._names.to_tool(name)
-            made = ToolCall(name, args, call.id or "", usage if first else None, text if first else "", problem)
-            calls.append(replace(made, provider_data=data) if first and data else made)
-        return calls[0] if len(calls) == 1 else tuple(calls)
+            calls.append(ReadCall(name, args, call.id or "", problem))
+        return self._calls(calls, usage, text, returned_fields(message, self._quirks.returned))
 
 
 def _client(base_url: str | None, api_key: str | None) -> Any:

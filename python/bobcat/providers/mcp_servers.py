@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from bobcat.adapters.aclose import sdk
+from bobcat.adapters.client_agent import sdk
 from bobcat.adapters.mcp_content import input_schema
 from bobcat.adapters.mcp_function import tool_function
 from bobcat.adapters.mcp_pins import DIGEST, changed_parts, differs, pin_of
