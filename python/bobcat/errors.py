@@ -70,15 +70,19 @@ class GraphCompileError(ValueError):
         return type(self), (str(self), self.diagnostics)
 
 
-class _CodedError(ValueError):
+class _Coded(Exception):
     """An error with a stable, documented `code` beside its message."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
 
-    def __reduce__(self) -> tuple[type[_CodedError], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[_Coded], tuple[str, str]]:
         return type(self), (self.code, str(self))
+
+
+class _CodedError(_Coded, ValueError):
+    """One about a value."""
 
 
 class BundleError(_CodedError):
@@ -151,15 +155,8 @@ class ActionBlocked(PermissionError):
         return type(self), (str(self), self.target)
 
 
-class DecisionLogError(OSError):
+class DecisionLogError(_Coded, OSError):
     """A decision log cannot be opened, read or written. `code` is one of those in `docs/how-to/decision-log.md`."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[type[DecisionLogError], tuple[str, str]]:
-        return type(self), (self.code, str(self))
 
 
 class ActionFailed(RuntimeError):
@@ -234,29 +231,15 @@ class McpToolError(RuntimeError):
     """A tool of an MCP server reported a failure; the text is the server's."""
 
 
-class StoreError(RuntimeError):
+class StoreError(_Coded, RuntimeError):
     """A store operation failed. `code` is one of the codes in `docs/reference/stores.md`.
 
     A write that failed with `unavailable` may or may not be durable: read again.
     """
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
-    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str]]:
-        return type(self), (self.code, str(self))
-
-
-class ThreadError(RuntimeError):
+class ThreadError(_Coded, RuntimeError):
     """A thread cannot be used as asked. `code` is one of those in `docs/how-to/threads.md`."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[type[ThreadError], tuple[str, str]]:
-        return type(self), (self.code, str(self))
 
 
 class ThreadBusy(ThreadError):
