@@ -74,8 +74,12 @@ async def main() -> None:
     reading = Policy.compile("rules: [{id: read, match: {tool: read, args.path: sum.txt}, decision: allow}]")
     writing = Policy.compile("rules: [{id: write, match: {tool: write, args.path: sum.txt}, decision: allow}]")
     nodes = {
-        "reader": GraphNode(Reader(), ToolSet.from_functions(read), reading),
-        "writer": GraphNode(Writer(), ToolSet.from_functions(write), writing),
+        "reader": GraphNode(
+            Reader(), ToolSet.from_functions(read), reading, exceeds="the reader checks what the writer corrected"
+        ),
+        "writer": GraphNode(
+            Writer(), ToolSet.from_functions(write), writing, exceeds="the writer corrects what the reader found"
+        ),
     }
     result = await run_graph(nodes, "check sum.txt", router=compile_graph(FLOW), sinks=[callback_sink(show)])
     for outcome in result.path:

@@ -1,4 +1,4 @@
-"""Handoffs with `delegation="within"`: a node permits no call more than the one that hands over to it."""
+"""Handoffs: a node permits no call more than the one that hands over to it, unless it declares that."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def node(policy: str, **given: Any) -> GraphNode:
 
 
 def run(nodes: dict[str, GraphNode], router: Any = None, **given: Any) -> Any:
-    given = {"router": router or compile_graph(FLOW), "delegation": "within", **given}
+    given = {"router": router or compile_graph(FLOW), **given}
     return asyncio.run(run_graph(nodes, "task", **given))
 
 
@@ -40,7 +40,7 @@ def test_a_narrower_node_may_follow() -> None:
 
 
 def test_a_wider_node_is_refused_before_anything_runs() -> None:
-    with pytest.raises(ValueError, match=r"node 'b' may not exceed node 'a'.*read"):
+    with pytest.raises(ValueError, match=r"node 'b' may not exceed node 'a'.*read.*GraphNode\(..., exceeds="):
         run({"a": node(NARROW), "b": node(WIDE)})
 
 
@@ -63,7 +63,25 @@ def test_what_is_not_proved_is_refused() -> None:
         run({"a": node(few), "b": node(more)})
 
 
-def test_nodes_are_independent_by_default() -> None:
+def test_independent_nodes_are_not_checked() -> None:
     assert run({"a": node(NARROW), "b": node(WIDE)}, delegation="independent").outcome == "succeeded"
     with pytest.raises(ValueError, match="delegation must be"):
         run({"a": node(NARROW), "b": node(WIDE)}, delegation="none")
+
+
+def test_policies_of_the_lynx_profile_are_checked_where_that_is_asked_for() -> None:
+    lynx = "rules: [{id: r, match: {tool: read}, decision: allow}]"
+    other = GraphNode(Answers(), ToolSet.from_functions(read), Policy.compile(lynx, profile="lynx"))
+    assert run({"a": node(NARROW), "b": other}).outcome == "succeeded"
+    with pytest.raises(ValueError, match="only the `strict` profile"):
+        run({"a": node(NARROW), "b": other}, delegation="within")
+
+
+def test_a_proof_for_two_policies_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow, wide = (Policy.compile(text.replace("read", "read_once")) for text in (NARROW, WIDE))
+    nodes = {name: GraphNode(Answers(), ToolSet(), policy) for name, policy in (("a", wide), ("b", narrow))}
+    assert run(nodes).outcome == "succeeded"
+    monkeypatch.setattr("bobcat.analysis.prove", None)
+    assert run(nodes).outcome == "succeeded"
+    with pytest.raises(TypeError):
+        run({"a": nodes["b"], "b": nodes["a"]})

@@ -35,7 +35,7 @@ class GraphNode:
     """One run of an agent, with its own tools, policy, budget and approver, all as for `run_agent`.
 
     The edge to it is a privilege boundary. `exceeds` is the reason that it may permit more than a node that hands over
-    to it, for `run_graph(delegation="within")`.
+    to it.
     """
 
     agent: Agent

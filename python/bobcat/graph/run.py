@@ -96,7 +96,7 @@ async def run_graph(
     tenant: str | None = None,
     obligations: Handlers | None = None,
     narrow_with: Policy | None = None,
-    delegation: DelegationMode = "independent",
+    delegation: DelegationMode | None = None,
 ) -> GraphResult:
     """Run `nodes` on `task`, from `start` on; after each, `router` selects the next one.
 
@@ -114,9 +114,9 @@ async def run_graph(
     `on_delta` receives the name of the node and each delta, as in `run_agent`. `obligations` are the handlers of every
     node, and `narrow_with` makes the policy of every node stricter.
 
-    With `delegation="within"`, a node whose policy permits a call more than that of the node which hands over to it is
-    refused, unless it declares `exceeds`: before anything runs for a `GraphSpec`, else at the handoff. What is not
-    proved is refused.
+    A node whose policy permits a call more than that of the node which hands over to it is refused, unless it declares
+    `exceeds`: before anything runs for a `GraphSpec`, else at the handoff. What is not proved is refused. Handoffs from
+    or to a policy of the `lynx` profile are checked with `delegation="within"` only, and none are with `"independent"`.
 
     Raises `ValueError` and `TypeError` for invalid arguments, before anything runs.
     """
@@ -199,7 +199,7 @@ class GraphRun:
         cancel: CancelSignal | None,
         ledger: Ledger | LedgerAccount | None = None,
         on_delta: OnNodeDelta | None = None,
-        delegation: DelegationMode = "independent",
+        delegation: DelegationMode | None = "independent",
         app_version: str = "",
         **surroundings: Any,  # Any: arguments of `run_agent`, checked there
     ) -> None:
