@@ -15,6 +15,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "docs" / "site"))
 
+from badges import BADGES, badges  # noqa: E402
 from check import faults  # noqa: E402
 from diagrams import IMAGES, draw, inline, sources  # noqa: E402
 from pages import OUTSIDE, outside_files, site_html, site_markdown  # noqa: E402
@@ -130,3 +131,19 @@ def test_the_recording_shows_what_the_demo_prints() -> None:
 def test_a_recording_of_other_output_has_another_text() -> None:
     lines = [(Run("compiled in 12 ms", "bold"),), (), (Run("denied <all>", "red"),)]
     assert text_of(render(lines)) == "compiled in N ms\n\ndenied <all>"
+
+
+def test_badges_state_facts_of_the_project() -> None:
+    made = badges()
+    assert {path: path.read_text(encoding="utf-8") for path in BADGES.glob("*.svg")} == made, (
+        "run: python docs/site/badges.py"
+    )
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/index.md", "docs/explanation/concepts.md", "docs/explanation/engine.md"]
+)
+def test_images_of_a_page_are_there(page: str) -> None:
+    images = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (ROOT / page).read_text(encoding="utf-8"))
+    assert images
+    assert [image for image in images if not ((ROOT / page).parent / image).is_file()] == []
