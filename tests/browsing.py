@@ -75,7 +75,7 @@ const ground = (element) => {
   return "rgb(255, 255, 255)";
 };
 const found = [];
-const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const walker = document.createTreeWalker(document.querySelector(arguments[0]), NodeFilter.SHOW_TEXT);
 while (walker.nextNode()) {
   const element = walker.currentNode.parentElement;
   if (!walker.currentNode.textContent.trim() || /^(SCRIPT|STYLE)$/.test(element.tagName)) continue;
@@ -87,6 +87,6 @@ return found;
 """
 
 
-def low_contrast(browser: Browser) -> list[str]:
-    """The elements with text whose contrast is below 4.5, as WCAG 2 computes it."""
-    return list(browser.execute_script(_CONTRAST))
+def low_contrast(browser: Browser, selector: str = "body") -> list[str]:
+    """The elements with text below `selector` whose contrast is below 4.5, as WCAG 2 computes it."""
+    return list(browser.execute_script(_CONTRAST, selector))

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SVG = ROOT / "docs" / "images" / "demo.svg"
 COLUMNS, ROWS = 100, 30
 WIDTH, HEIGHT, SIZE, TOP, LEFT = 7.83, 18, 13, 44, 16  # of a character, a line, the font; of the first character
-FIRST, PAUSE, LAST = 1.0, 1.5, 5.0  # seconds before the output, for a paragraph, and at the end
+FIRST, PAUSE, LAST = 0.6, 1.6, 6.0  # seconds before the output, for a paragraph, and at the end
 LABEL = (
     "A terminal: make demo compiles a policy, runs an agent behind it with a decision on each call, explains a denial."
 )
