@@ -153,11 +153,13 @@ types: build  ## mypy --strict, and the stub of the Rust module against the modu
 	$(BIN)/python -m mypy.stubtest bobcat._core
 
 .PHONY: bench-gate
-bench-gate: build  ## measure decisions against lynx-agent in one run, count instructions; fail when they are worse
+bench-gate: build  ## measure decisions against lynx-agent and a floor in C, count instructions; fail when they are worse
 	$(call say,performance gate)
 	$(BIN)/python benches/gate.py
 	$(call say,instructions)
 	$(BIN)/python benches/instructions/gate.py
+	$(call say,wide workloads beside a floor in C)
+	PYTHONPATH=benches $(BIN)/python -m wide.gate
 
 .PHONY: check
 check: fmt-check lint types docs bench-gate smoke-pythons test  ## all that CI runs; the test summary comes last
@@ -166,6 +168,8 @@ check: fmt-check lint types docs bench-gate smoke-pythons test  ## all that CI r
 check-slow: check test-pythons  ## check, then long campaigns, fuzzing, the doors, coding agents, MCP and the dependency audit
 	$(call say,campaigns)
 	BOBCAT_CAMPAIGN=$${BOBCAT_CAMPAIGN:-20000} $(PYTEST) -m campaign --durations=20
+	$(call say,wide workloads of random seeds)
+	PYTHONPATH=benches $(BIN)/python -m wide.gate --random 10
 	$(call say,fuzzing)
 	.ci/fuzz
 	$(MAKE) check-doors
@@ -194,6 +198,11 @@ bench-engines: build $(BUILD)/engines/pyvenv.cfg  ## measure decisions against o
 bench-shapes: build  ## measure hard policies, single calls, batches and memory; writes benches/results-shapes.json
 	$(call say,shapes)
 	PYTHONPATH=benches $(BIN)/python -m shapes.run
+
+.PHONY: bench-wide
+bench-wide: build  ## measure decisions of wide workloads against a floor in C; writes benches/results-wide.json and the page's figures
+	$(call say,wide workloads)
+	PYTHONPATH=benches $(BIN)/python -m wide.run --keep benches/results-wide.json
 
 .PHONY: bench-log
 bench-log: build  ## measure appends to decision logs, starting PostgreSQL

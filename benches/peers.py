@@ -39,7 +39,7 @@ def bobcat_side(work: Workload) -> Side:
 
 def lynx_side(work: Workload) -> Side:
     """lynx-agent; compiled from the mapping, as its YAML parser would take seconds here and means the same."""
-    requests = [_lynx_request(call) for call in work.requests]
+    requests = [lynx_request(call) for call in work.requests]
     return Side(_lynx_evaluate, lynx_policy.compile_policy(work.policy), requests)
 
 
@@ -58,7 +58,8 @@ def _lynx_evaluate(bundle: Any, request: Any) -> Any:  # Any: lynx-agent's own t
     return lynx_policy.evaluate(bundle, request, request.context)
 
 
-def _lynx_request(call: JsonObject) -> Any:  # Any: lynx-agent's own types
+def lynx_request(call: JsonObject) -> Any:  # Any: lynx-agent's own types
+    """A call as a request of lynx-agent."""
     context = dict(call["context"])
     context["principal"] = lynx_types.Principal(**context["principal"])
     context["timestamp"] = datetime.fromisoformat(context["timestamp"])

@@ -1,0 +1,112 @@
+"""Python by hand: the code of an expert, a function per tool found in a dict, with compiled patterns and frozen sets.
+
+It checks no type, and an argument of an unexpected one raises or passes unnoticed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.frozen import FrozenDict
+from wide.answers import Answers
+from wide.generate import JsonObject, WideWorkload
+from wide.matches import Leaf, Match, ordered
+
+Decide = Callable[[ActionRequest], Decision]
+_RELATIONS = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+
+
+def decide_by_hand(work: WideWorkload) -> Decide:
+    """The function that decides on a request."""
+    constants: dict[str, object] = {}
+    answers = Answers(work.policy)
+    by_tool: dict[str, list[tuple[int, str]]] = {}
+    everywhere: list[tuple[int, str]] = []
+    known = {tool for _, tools, _ in ordered(work.policy) for tool in tools or ()}
+    for number, tools, match in ordered(work.policy):
+        pair = (number, _text(match, constants))
+        if tools is None:
+            everywhere.append(pair)
+        for tool in known if tools is None else tools:
+            by_tool.setdefault(tool, []).append(pair)
+    functions = {tool: _compiled(rules, constants) for tool, rules in by_tool.items()}
+    otherwise = _compiled(everywhere, constants)
+    of_rule, rules = answers.of_rule, work.policy["rules"]
+    changes = {number: _change(rule["transform"]) for number, rule in enumerate(rules) if "transform" in rule}
+    no_match, no_shadow = answers.no_match, answers.no_shadow
+
+    def decide(request: ActionRequest) -> Decision:
+        number: int | None = functions.get(request.tool, otherwise)(request)
+        if number is None:
+            declared = request.declared
+            return no_match if declared.reversible or declared.has_shadow else no_shadow
+        change = changes.get(number)
+        decision = of_rule[number]
+        return decision if change is None else replace(decision, transform_args=change(request.args))
+
+    return decide
+
+
+def _change(transform: JsonObject) -> Callable[[Any], FrozenDict[str, Any]]:  # Any: arguments
+    key = transform["jsonpath"].removeprefix("$.args.")
+    if "set" in transform:
+        added = {key: transform["set"]}
+        return lambda args: FrozenDict({**args, **added})
+    return lambda args: FrozenDict({name: value for name, value in args.items() if name != key})
+
+
+def _text(item: Match | Leaf, constants: dict[str, object]) -> str:
+    if isinstance(item, Leaf):
+        return _leaf(item, constants)
+    if item.connective == "not":
+        return f"not ({_text(item.items[0], constants)})"
+    texts = [_text(each, constants) for each in item.items]
+    joined = f" {'and' if item.connective == 'all' else 'or'} ".join(texts)
+    return f"({joined})" if texts else "True"
+
+
+def _leaf(leaf: Leaf, constants: dict[str, object]) -> str:
+    def constant(value: object) -> str:
+        name = f"C{len(constants)}"
+        constants[name] = value
+        return name
+
+    value, operand = _value(leaf.path), leaf.operand
+    match leaf.operator:
+        case "eq" if isinstance(operand, bool):
+            return value if operand else f"not {value}"
+        case "eq" | "gt" | "ge" | "lt" | "le":
+            return f"{value} {_RELATIONS[leaf.operator]} {operand!r}"
+        case "in":
+            return f"{value} in {constant(frozenset(operand))}"
+        case "matches":
+            return f"{constant(re.compile(operand, re.ASCII).search)}({value})"
+        case "contains":
+            return f"{operand!r} in {value}"
+        case "contains_any":
+            return f"not {constant(frozenset(operand).isdisjoint)}({value})"
+        case "contains_all":
+            return "(" + " and ".join(f"{item!r} in {value}" for item in operand) + ")"
+        case "between":
+            return f"{operand[0]!r} <= {value} <= {operand[1]!r}"
+        case "not_between":
+            return f"not {operand[0]!r} <= {value} <= {operand[1]!r}"
+    raise ValueError(leaf.operator)
+
+
+def _value(path: str) -> str:
+    head, _, name = path.partition(".")
+    return f"args[{name!r}]" if head == "args" else f"{head}.{name}"
+
+
+def _compiled(rules: list[tuple[int, str]], constants: dict[str, object]) -> Any:  # Any: a function made by exec
+    lines = ["def decide(request):", "    args, context, declared = request.args, request.context, request.declared"]
+    for number, condition in rules:
+        lines += [f"    if {condition}:", f"        return {number}"]
+    space: dict[str, Any] = dict(constants)  # Any: as above
+    exec("\n".join(lines), space)
+    return space["decide"]
