@@ -23,12 +23,13 @@ from bobcat.ir.schema import (
     Formula,
     FunctionRule,
     IrRule,
+    Leaf,
     NotFormula,
     ResultEvent,
     Since,
     Source,
 )
-from bobcat.ir.visit import code_nodes, formula_parts, leaves
+from bobcat.ir.visit import children, code_nodes, formula_parts, leaves
 
 TASK = "task"
 """The source that is the user's own text."""
@@ -121,7 +122,9 @@ def names_in_operand(operand: Const) -> Iterator[str]:
 
 def reads_memory(expr: Expr) -> bool:
     """Return true if an expression reads the state of a run: a definition, or the task as a source."""
-    return any(leaf.head == "run" or _reads(leaf.operand) for leaf in leaves(expr))
+    if isinstance(expr, Leaf):
+        return expr.head == "run" or _reads(expr.operand)
+    return any(map(reads_memory, children(expr)))
 
 
 def _reads(operand: Const) -> bool:

@@ -24,6 +24,7 @@ Exact: TypeAlias = Callable[[IrPolicy, SourceMap, tuple[Diagnostic, ...]], tuple
 """Returns findings about a policy with those of a higher layer."""
 
 
+@collector_paused()  # PERF: the collector would traverse all of a large policy again and again
 def check_source(
     source: str | Mapping[str, Any] | BuiltPolicy,  # Any: plain data, inspected by the front end
     source_path: str = "<inline>",
@@ -49,8 +50,7 @@ def check_source(
     lowered = with_python(lowered, python(lowered))
     found = reported(lowered.findings)
     if profile == "strict" and lowered.policy is not None and lowered.source_map is not None:
-        with collector_paused():  # PERF: the collector would repeatedly traverse all of a large policy
-            found = (*found, *run_lints(lowered.policy, lowered.source_map, tools))
+        found = (*found, *run_lints(lowered.policy, lowered.source_map, tools))
         if exact is not None:
             found = exact(lowered.policy, lowered.source_map, found)
     text = module if module is not None else written if isinstance(written, str) else None

@@ -7,7 +7,6 @@ table of `docs/reference/semantics.md`, for a rule that permits or one that rest
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 from bobcat.ir.canonical import encode, encode_value
@@ -16,6 +15,7 @@ from bobcat.ir.visit import walk
 from bobcat.language.facets import IR_OPERATORS
 from bobcat.language.kinds import OperandForm
 from bobcat.language.operators import Bound
+from bobcat.lint.lazy_attribute import lazy
 
 PERMITS = frozenset(("allow", "transform"))
 
@@ -30,18 +30,15 @@ class PathCondition:
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
+        self.path = (expr.head, expr.path) if isinstance(expr, Leaf) else None
+        """The path of a leaf."""
 
-    @cached_property
+    @lazy
     def key(self) -> bytes:
         """Return its canonical bytes."""
         return encode(self.expr)
 
-    @cached_property
-    def path(self) -> tuple[str, tuple[str, ...]] | None:
-        """Return the path of a leaf."""
-        return (self.expr.head, self.expr.path) if isinstance(self.expr, Leaf) else None
-
-    @cached_property
+    @lazy
     def values(self) -> set[bytes] | None:
         """Return the only values for which it is true, encoded; None if it does not enumerate them."""
         item = self.expr
@@ -51,19 +48,19 @@ class PathCondition:
             return {encode_value(value) for value in item.operand}
         return None if isinstance(item.operand, list) else {encode_value(item.operand)}
 
-    @cached_property
+    @lazy
     def interval(self) -> tuple[str, Bound, Bound] | None:
         """Return the values for which it is true, if they form an interval."""
         return _interval(self.expr) if isinstance(self.expr, Leaf) else None
 
-    @cached_property
+    @lazy
     def negates(self) -> bool:
         """Return true if it contains a `not`: a missing path makes it true in a rule that restricts, and undefined in
         one that permits.
         """
-        return any(isinstance(node, NotExpr) for node in walk(self.expr))
+        return not isinstance(self.expr, Leaf) and any(isinstance(node, NotExpr) for node in walk(self.expr))
 
-    @cached_property
+    @lazy
     def items(self) -> tuple[PathCondition, ...]:
         """Return the items of a connective."""
         return tuple(map(PathCondition, self.expr.items)) if isinstance(self.expr, AllExpr | AnyExpr) else ()
@@ -90,6 +87,10 @@ def covers(strong: Sequence[PathCondition], weak: Sequence[PathCondition], *, le
 
 def clash(items: Sequence[PathCondition]) -> bool:
     """Return true if no call makes all of these true."""
+    if len({item.path for item in items}) == len(items) and not any(map(_is_empty, items)):
+        return False  # PERF: most matches
+    if _unequal_texts(items):
+        return True  # PERF: most other pairs of rules
     allowed: dict[tuple[str, tuple[str, ...]], set[bytes]] = {}
     for item in items:
         if isinstance(item.expr, AnyExpr) and not item.expr.items:
@@ -101,6 +102,24 @@ def clash(items: Sequence[PathCondition]) -> bool:
         if not allowed[place]:
             return True
     return False
+
+
+def _unequal_texts(items: Sequence[PathCondition]) -> bool:
+    """Return true if two conditions require different texts at one path."""
+    wanted: dict[object, str] = {}
+    for item in items:
+        expr = item.expr
+        if not isinstance(expr, Leaf) or expr.op != "eq" or not isinstance(expr.operand, str):
+            continue
+        if wanted.setdefault(item.path, expr.operand) != expr.operand:
+            return True
+    return False
+
+
+def _is_empty(item: PathCondition) -> bool:
+    """Return true if a condition may be false for every value: it has no alternatives, or lists no value."""
+    expr = item.expr
+    return not expr.operand if isinstance(expr, Leaf) else isinstance(expr, AnyExpr) and not expr.items
 
 
 def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -24,6 +23,7 @@ from bobcat.language.facets import IR_OPERATORS
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.calls import CallFinder, CallSearchResult, ExampleCall
 from bobcat.lint.implication import PERMITS, PathCondition, clash, conditions, conjuncts
+from bobcat.lint.lazy_attribute import lazy
 
 MAX_PAIRS = 300_000
 """Maximum pairs of rules that one lint compares in a policy."""
@@ -34,18 +34,16 @@ ANY_TOOL = ""
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class PlacedLeaf:
-    """A leaf of a match: its number in pre-order, and true if it is under an even number of `not`."""
+    """A leaf of a match: its number in pre-order, its path, and true if it is under an even number of `not`."""
 
-    number: int
-    leaf: Leaf
-    positive: bool
+    __slots__ = ("leaf", "number", "path", "positive")
 
-    @property
-    def path(self) -> Path:
-        """Return the tested path, with its head."""
-        return (self.leaf.head, *self.leaf.path)
+    def __init__(self, number: int, leaf: Leaf, positive: bool) -> None:  # PERF: twice as fast
+        self.number = number
+        self.leaf = leaf
+        self.positive = positive
+        self.path: Path = (leaf.head, *leaf.path)
 
     @property
     def excludes(self) -> bool:
@@ -67,28 +65,36 @@ class RuleFacts:
     index: int
     rule: IrRule
 
-    @cached_property
+    @lazy
     def leaves(self) -> tuple[PlacedLeaf, ...]:
         """Return the leaves of its match."""
-        return tuple(placed_leaves(self.rule.match))
+        match = self.rule.match
+        if isinstance(match, AllExpr):  # PERF: most matches
+            leaves = [item for item in match.items if isinstance(item, Leaf)]
+            if len(leaves) == len(match.items):
+                return tuple([PlacedLeaf(number, leaf, True) for number, leaf in enumerate(leaves)])
+        return tuple(placed_leaves(match))
 
-    @cached_property
+    @lazy
     def reads(self) -> frozenset[Path]:
         """Return the paths that the rule reads, including those in operands."""
-        operands = (path for item in self.leaves for path in refs(item.leaf.operand))
-        return frozenset((*(item.path for item in self.leaves), *operands))
+        paths = [item.path for item in self.leaves]
+        for item in self.leaves:
+            if isinstance(item.leaf.operand, dict):
+                paths.extend(refs(item.leaf.operand))
+        return frozenset(paths)
 
-    @cached_property
+    @lazy
     def tools(self) -> tuple[str, ...]:
         """Return the tools that the rule names; empty if it is about any tool."""
         return named_tools(self.rule)
 
-    @cached_property
+    @lazy
     def conditions(self) -> tuple[PathCondition, ...]:
         """Return the conjuncts of its match."""
         return conditions(self.rule)
 
-    @cached_property
+    @lazy
     def never(self) -> bool:
         """Return true if the match is syntactically always false."""
         return clash(self.conditions)
@@ -122,7 +128,7 @@ class LintContext:
         self.capped: dict[str, int] = defaultdict(int)
         """Number of omitted comparisons by lint."""
 
-    @cached_property
+    @lazy
     def permitting(self) -> tuple[RuleFacts, ...]:
         """Return the rules that permit calls."""
         return tuple(facts for facts in self.rules if facts.permits)
@@ -134,7 +140,7 @@ class LintContext:
                 return
             yield facts
 
-    @cached_property
+    @lazy
     def _arguments(self) -> dict[str, set[Path]]:
         found: dict[str, set[Path]] = defaultdict(set)
         for facts in self.rules:
@@ -146,7 +152,7 @@ class LintContext:
         """Return the arguments of a rule's tools that any rule about these tools tests."""
         return {path for tool in facts.tools for path in self._arguments.get(tool, ())}
 
-    @cached_property
+    @lazy
     def _restricting(self) -> dict[str, list[RuleFacts]]:
         found: dict[str, list[RuleFacts]] = defaultdict(list)
         for facts in self.rules:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
@@ -43,12 +44,17 @@ class _Filed:
 
     def __init__(self) -> None:
         self._rules: dict[_Key | tuple[object, ...], list[RuleFacts]] = {}
+        self._paths: set[_Key] = set()
         self._lengths: dict[tuple[object, ...], set[int]] = {}
 
     def add(self, facts: RuleFacts, wanted: PathCondition, keys: _Keys) -> None:
         """Index a rule under the keys of one of its conjuncts."""
         for key in keys:
-            for part in (key,) if isinstance(key, bytes) else self._index_keys(wanted):
+            if isinstance(key, bytes):
+                self._rules.setdefault(key, []).append(facts)
+                continue
+            self._paths.add(key)
+            for part in self._index_keys(wanted):
                 self._rules.setdefault(part, []).append(facts)
 
     def _index_keys(self, wanted: PathCondition) -> Iterator[tuple[object, ...]]:
@@ -81,15 +87,20 @@ class _Filed:
 
     def candidates(self, facts: RuleFacts, keys: list[_Keys], most: int) -> tuple[list[RuleFacts], bool]:
         """Return the rules indexed under a rule's conditions, at most `most`, and true if some were omitted."""
-        held: dict[_Key, list[_Key | tuple[object, ...]]] = {_EVERYTHING: [_EVERYTHING]}
+        filed = self._rules
+        held: dict[_Key, list[list[RuleFacts]]] = {}
+        if _EVERYTHING in filed:
+            held[_EVERYTHING] = [filed[_EVERYTHING]]
         for item, own in zip(facts.conditions, keys, strict=True):
-            held.update((key, [key]) for key in own if isinstance(key, bytes))
-            if item.path is not None:
-                held.setdefault(item.path, []).extend(self._implied(item))
+            for key in own:
+                if isinstance(key, bytes) and key in filed:
+                    held[key] = [filed[key]]
+            if item.path in self._paths:  # PERF: most paths are those of equalities
+                implied = [filed[part] for part in self._implied(item) if part in filed]
+                held.setdefault(item.path, []).extend(implied)
         found: list[RuleFacts] = []
         capped = False
-        for parts in held.values():
-            buckets = [self._rules[part] for part in parts if part in self._rules]
+        for buckets in held.values():
             capped = capped or any(len(bucket) > most for bucket in buckets)
             rules = {rule.index: rule for bucket in buckets for rule in bucket[:most]}
             found.extend(rules[index] for index in sorted(rules))
@@ -99,7 +110,7 @@ class _Filed:
 def check(subject: LintContext) -> Findings:
     """Find the rules for which an earlier rule leaves no calls."""
     keys = {facts.index: [_filed_keys(item) for item in facts.conditions] for facts in subject.rules}
-    rarity = Counter(key for filed_keys in keys.values() for found in filed_keys for key in found)
+    rarity = Counter(chain.from_iterable(chain.from_iterable(keys.values())))
     most = max(LEAST_CANDIDATES, MAX_COMPARISONS // (len(subject.rules) or 1))
     # INVARIANT: a rule is indexed under every key of its rarest conjunct; a leaf that implies the conjunct has one of
     # them.
@@ -116,7 +127,8 @@ def check(subject: LintContext) -> Findings:
             yield subject.at_rule(code, facts, beside=shadow)
         elif facts.rule.verdict != "transform":  # a transform that fails is skipped
             found = keys[facts.index]
-            rarest = min(range(len(found)), key=lambda number: sum(rarity[key] for key in found[number]))
+            counts = [sum([rarity[key] for key in own]) for own in found]
+            rarest = counts.index(min(counts))
             filed.add(facts, facts.conditions[rarest], found[rarest])
 
 
@@ -126,9 +138,12 @@ def _shadows(weak: RuleFacts, strong: RuleFacts) -> bool:
 
 def _filed_keys(wanted: PathCondition) -> _Keys:
     """Return the index keys of a conjunct; every leaf that implies it has one of them."""
-    if wanted.expr == construct.TRUE:
+    expr = wanted.expr
+    if isinstance(expr, Leaf) and expr.op == "eq":  # PERF: most conditions
+        return (wanted.key,)
+    if expr == construct.TRUE:
         return (_EVERYTHING,)
-    match wanted.expr:
+    match expr:
         case Leaf(op="gt" | "ge" | "lt" | "le" | "between" | "exists" | "starts_with" | "ends_with"):
             return (wanted.key,) if wanted.path is None else (wanted.key, wanted.path)
         case Leaf(op="in", operand=list()) as leaf:

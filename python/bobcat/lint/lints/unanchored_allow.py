@@ -19,6 +19,7 @@ from bobcat.lint.pattern_syntax import is_anchored
 from bobcat.lint.subject import LintContext
 
 CODES = ("W0106",)
+_WITH_PATTERNS = IR_NESTING | {"matches"}
 
 
 def check(subject: LintContext) -> Findings:
@@ -27,6 +28,8 @@ def check(subject: LintContext) -> Findings:
         own = [(facts, item, item.positive) for item in facts.leaves]
         required = [(owner, item, True) for owner, item in subject.required(facts)]
         for owner, item, positive in (*own, *required):
+            if item.leaf.op not in _WITH_PATTERNS:
+                continue
             patterns = permitting_patterns(item.leaf.op, item.leaf.operand, positive=positive)
             if any(not is_anchored(pattern) for pattern in patterns):
                 yield subject.at_leaf("W0106", facts, item, owner=owner)
