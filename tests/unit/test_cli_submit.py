@@ -102,7 +102,7 @@ def test_redacted_values_are_not_in_the_log(run: Run) -> None:
     [
         (("--args", "[1]"), 2, "must be a JSON object"),
         (("--args", "{"), 2, "not JSON"),
-        (("--args", '{"a": 1, "a": 2}'), 2, "a key is written twice"),
+        (("--args", '{"a": 1, "a": 2}'), 2, "the key `a` is written twice"),
         (("--args", "@missing.json"), 3, "missing.json"),
         (("--log", "missing/log.db"), 3, "log"),
         (("--store", "nothing:x"), 3, "does not name a store"),

@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 import click
 
+from bobcat.text.unique_keys import unique_keys
+
 DEEPEST = 100
 """Levels of lists and objects."""
 
@@ -15,7 +17,7 @@ DEEPEST = 100
 def json_object(option: str, text: str) -> dict[str, Any]:  # Any: JSON
     """Parse a JSON object. Raises `click.BadParameter`, which names the option."""
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+        value = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant, parse_float=_finite)
         depth = _depth(value)
     except RecursionError:
         depth, value = DEEPEST + 1, {}
@@ -26,15 +28,6 @@ def json_object(option: str, text: str) -> dict[str, Any]:  # Any: JSON
     if not isinstance(value, dict):
         raise click.BadParameter('a JSON object is needed, such as \'{"key": "value"}\'', param_hint=f"'{option}'")
     return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the key `{name}` is written twice")
-        found[name] = value
-    return found
 
 
 def _no_constant(text: str) -> NoReturn:

@@ -14,6 +14,7 @@ from bobcat.cli.inputs import PolicySource, decode, policy_command, read_bytes
 from bobcat.cli.options import check_memory, memory_options
 from bobcat.cli.output import echo_line, json_text, show_rows, write_json
 from bobcat.text.display import safe_json_line, safe_names, safe_text
+from bobcat.text.unique_keys import unique_keys
 from bobcat.tools.named_object import load_tool_functions
 
 if TYPE_CHECKING:
@@ -118,18 +119,11 @@ def _arguments(text: str) -> dict[str, Any]:
         data, name = read_bytes(text.removeprefix(FROM_FILE))
         text = decode(data, name)
     try:
-        found = json.loads(text, object_pairs_hook=_unique)
+        found = json.loads(text, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"not JSON: {error}", param_hint="--args") from error
     if not isinstance(found, dict):
         raise click.BadParameter("the arguments must be a JSON object", param_hint="--args")
-    return found
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is written twice")
     return found
 
 

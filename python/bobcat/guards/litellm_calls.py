@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bobcat.text.unique_keys import unique_keys
+
 _WITHOUT_CALLS = (
     "EmbeddingResponse", "ImageResponse", "RerankResponse", "TextCompletionResponse", "TranscriptionResponse",
 )  # fmt: skip
@@ -78,7 +80,7 @@ def _of_events(text: str) -> list[Proposed]:
             continue
         if kind != "data":
             raise ValueError("a line of the stream is not that of an event")
-        event = json.loads(data, object_pairs_hook=_without_duplicates)
+        event = json.loads(data, object_pairs_hook=unique_keys)
         match event["type"]:
             case "content_block_start":
                 if event["index"] in blocks:
@@ -147,15 +149,7 @@ def _of_block(block: Any) -> list[Proposed]:
 
 
 def _parsed(text: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text or "{}", object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
-    return found
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON. A key that is written twice has two meanings for two parsers."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("an object of JSON has a key twice")
+    found: dict[str, Any] = json.loads(text or "{}", object_pairs_hook=unique_keys, parse_constant=_no_constant)
     return found
 
 

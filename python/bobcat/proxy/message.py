@@ -12,6 +12,8 @@ from typing import Any, Self
 
 import msgspec
 
+from bobcat.text.unique_keys import unique_keys
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
@@ -133,7 +135,7 @@ def items(data: bytes | msgspec.Raw | None) -> list[msgspec.Raw]:
 def strict(data: bytes | msgspec.Raw) -> Any:  # Any: JSON
     """The value of JSON that can be read in one way only. Raises `MessageError`."""
     try:
-        return json.loads(bytes(data), object_pairs_hook=_unique, parse_constant=_constant)
+        return json.loads(bytes(data), object_pairs_hook=unique_keys, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         raise MessageError(f"not JSON: {error}") from error
 
@@ -157,13 +159,6 @@ def result(id: Id | None, value: Any) -> Message:  # Any: JSON
 def error(id: Id | None, code: int, text: str) -> Message:
     """The error in place of an answer."""
     return Message.of(id=id, error={"code": code, "message": text})
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name is written twice")
-    return found
 
 
 def _constant(name: str) -> None:
