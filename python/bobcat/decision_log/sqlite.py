@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from urllib.parse import quote
@@ -18,6 +17,7 @@ from bobcat.decision_log.medium import Located, Stored
 from bobcat.decision_log.os_errors import to_log_error
 from bobcat.errors import DecisionLogError
 from bobcat.stores.private_files import create_private
+from bobcat.stores.write_ahead import write_ahead
 
 BUSY_SECONDS = 30.0
 """Seconds that an append waits for other writers."""
@@ -246,7 +246,7 @@ def _located(found: tuple[object, ...]) -> Located:
 
 
 def _set_up(connection: sqlite3.Connection, path: str) -> None:
-    mode = _write_ahead(connection)
+    mode = write_ahead(connection, BUSY_SECONDS)
     if mode != "wal":
         raise DecisionLogError(
             "no_wal", f"`{path}` cannot have a write-ahead log (SQLite offers `{mode}`): keep it on a local disk"
@@ -268,16 +268,3 @@ def _set_up(connection: sqlite3.Connection, path: str) -> None:
         if connection.in_transaction:
             connection.rollback()
         raise
-
-
-def _write_ahead(connection: sqlite3.Connection) -> str:
-    """Set the write-ahead mode. SQLite does not wait for others that set it at the same moment."""
-    until = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            return str(mode)
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > until:
-                raise
-            time.sleep(0.01)

@@ -7,6 +7,7 @@ import sqlite3
 
 from bobcat.stores.connected import Connection, TableSet
 from bobcat.stores.private_files import create_private
+from bobcat.stores.write_ahead import write_ahead
 
 BUSY_SECONDS = 30.0
 """Seconds that a change waits for other writers."""
@@ -48,8 +49,7 @@ class SQLiteFile:
             there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone()
             if self._must_exist and there is None:
                 raise tables.error("not_there", f"`{self._path}` has no {tables.noun}")
-            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            if mode != "wal":
+            if write_ahead(connection, BUSY_SECONDS) != "wal":
                 raise tables.error("no_wal", f"`{self._path}` cannot have a write-ahead log: keep it on a local disk")
             for pragma in ("synchronous = FULL", *tables.pragmas):
                 connection.execute(f"PRAGMA {pragma}")

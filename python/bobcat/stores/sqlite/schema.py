@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -16,6 +15,7 @@ from bobcat.errors import StoreError
 from bobcat.stores.errors import too_new
 from bobcat.stores.private_files import create_private
 from bobcat.stores.sqlite.identity import SQLiteIdentity, identify, read_identity
+from bobcat.stores.write_ahead import write_ahead
 
 OLDEST_SQLITE = (3, 35)
 """The first SQLite version with `RETURNING`."""
@@ -175,7 +175,7 @@ def _connect_to_read(path: str, busy_seconds: float, cause: sqlite3.OperationalE
 
 
 def _set_up(connection: sqlite3.Connection, path: str, busy_seconds: float) -> None:
-    mode = _write_ahead(connection, busy_seconds)
+    mode = write_ahead(connection, busy_seconds)
     if mode != "wal":
         raise StoreError(
             "no_wal", f"`{path}` cannot have a write-ahead log (SQLite offers `{mode}`): keep it on a local disk"
@@ -194,19 +194,6 @@ def _set_up(connection: sqlite3.Connection, path: str, busy_seconds: float) -> N
                 connection.execute(statement)
         connection.execute("DELETE FROM bobcat_schema")
         connection.execute("INSERT INTO bobcat_schema VALUES (?)", (len(MIGRATIONS),))
-
-
-def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> str:
-    """Set the write-ahead mode. SQLite does not wait for others that set it at the same moment."""
-    until = time.monotonic() + busy_seconds
-    while True:
-        try:
-            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            return str(mode)
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > until:
-                raise
-            time.sleep(0.01)
 
 
 def _version(connection: sqlite3.Connection) -> int:
