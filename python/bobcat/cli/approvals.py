@@ -10,7 +10,7 @@ import click
 from bobcat.cli.failures import UNREADABLE
 from bobcat.cli.json_option import json_object
 from bobcat.cli.options import choice_option, format_option
-from bobcat.cli.output import echo_line, show_rows, write_json
+from bobcat.cli.output import show_list, show_rows, write_json
 from bobcat.cli.store import since, store_option, with_store
 from bobcat.journal.legacy_names import ANSWER_REQUEUED
 from bobcat.text.display import safe_args, safe_json, safe_name, safe_names, safe_text
@@ -50,27 +50,24 @@ def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -
         return found, await store.now()
 
     listing, now = with_store(store_url, work)
-    found = listing.approvals
     for item in listing.unreadable:
         problem = safe_text(item.problem)
         click.echo(f"error[damaged]: the approval `{safe_text(item.id)}` is omitted: {problem}", err=True)
-    code = UNREADABLE if listing.unreadable else 0
-    if output_format == "json":
-        write_json([approval.to_json() for approval in found])
-        return code
-    for approval in found:
+
+    def line(approval: Approval) -> str:
         left = f", {since(approval.expires, now)} left" if approval.status == "pending" and approval.expires else ""
         approvers_note = f"  [{safe_names(approval.approvers)}]" if approval.approvers else ""
         uncertain_note = "  UNCERTAIN: it may already have happened" if approval.uncertain else ""
         unnotified_note = "  approvers not notified" if approval.notify_error and approval.status == "pending" else ""
-        echo_line(
+        return (
             f"{approval.id}  {approval.status}  {since(approval.created, now)} ago{left}  "
             f"run {safe_text(approval.run_id)} step {approval.step}  {safe_name(approval.tool)} "
             f"{safe_json(approval.args, limit=ARGS_CHARS)}{approvers_note}{uncertain_note}{unnotified_note}"
         )
-    if not found:
-        click.echo("no approvals" if status == "all" else f"no {status} approvals", err=True)
-    return code
+
+    none = "no approvals" if status == "all" else f"no {status} approvals"
+    show_list(listing.approvals, output_format, line, none=none)
+    return UNREADABLE if listing.unreadable else 0
 
 
 @approvals.command()

@@ -8,7 +8,7 @@ import click
 
 from bobcat.cli.failures import UNREADABLE
 from bobcat.cli.options import format_option
-from bobcat.cli.output import echo_line, write_json
+from bobcat.cli.output import echo_line, show_list, write_json
 from bobcat.cli.store import since, store_option, with_store
 from bobcat.text.display import safe_names, safe_text
 
@@ -39,13 +39,7 @@ def list_(store_url: str, target: str | None, scope: str | None, output_format: 
     found = [held for held in listing.grants if target in (None, held.target) and scope in (None, held.scope)]
     for key in listing.unreadable:
         click.echo(f"error[damaged]: the grants `{safe_text(key)}` are omitted: they cannot be read", err=True)
-    if output_format == "json":
-        write_json([_json(held) for held in found])
-    else:
-        for held in found:
-            echo_line(_line(held, now))
-        if not found:
-            click.echo("no grants", err=True)
+    show_list(found, output_format, lambda held: _line(held, now), none="no grants", to_json=_json)
     return UNREADABLE if listing.unreadable else 0
 
 

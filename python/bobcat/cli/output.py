@@ -9,8 +9,9 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import methodcaller
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from bobcat.diagnostics.model import Diagnostic
+
+T = TypeVar("T")
 
 
 def wants_colour(*, err: bool = False) -> bool:
@@ -74,6 +77,24 @@ def show_rows(rows: Iterable[tuple[str, str | None]], *, width: int = 10) -> Non
     for name, text in rows:
         if text:
             echo_line(f"{name:<{width}} {text}", indent=" " * width + " | ")
+
+
+def show_list(
+    found: Sequence[T],
+    output_format: str,
+    line: Callable[[T], str],
+    *,
+    none: str,
+    to_json: Callable[[T], object] = methodcaller("to_json"),
+) -> None:
+    """Print JSON, or a safe line for each item. Without items, the text `none` goes to stderr."""
+    if output_format == "json":
+        write_json([to_json(each) for each in found])
+        return
+    for each in found:
+        echo_line(line(each))
+    if not found:
+        click.echo(none, err=True)
 
 
 def echo_line(line: str, *, indent: str = "    | ", err: bool = False) -> None:

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from bobcat.cli.failures import InputError, NotAllowed
 from bobcat.cli.log import TimeParam
 from bobcat.cli.options import format_option
-from bobcat.cli.output import echo_line, write_json
+from bobcat.cli.output import echo_line, show_list, write_json
 from bobcat.cli.store import since as age
 from bobcat.text.display import safe_name
 
@@ -81,30 +81,25 @@ def _note_more(found: Sized, limit: int) -> None:
 def _show_spending(found: list[Spending], output_format: str) -> None:
     from bobcat.ledger.amounts import dollars
 
-    if output_format == "json":
-        write_json([row.to_json() for row in found])
-        return
-    for row in found:
+    def line(row: Spending) -> str:
         held = f"  {dollars(row.reserved_usd)} reserved" if row.reserved_usd or row.reserved_tokens else ""
         calls = f"{row.calls:,} call{'' if row.calls == 1 else 's'}"
-        echo_line(f"{safe_name(row.name) or '-'}  {dollars(row.usd)}  {row.tokens:,} tokens  {calls}{held}")
-    if not found:
-        click.echo("nothing was spent", err=True)
+        return f"{safe_name(row.name) or '-'}  {dollars(row.usd)}  {row.tokens:,} tokens  {calls}{held}"
+
+    show_list(found, output_format, line, none="nothing was spent")
 
 
 def _show_unsettled(found: list[Reservation], output_format: str) -> None:
     from bobcat.ledger.amounts import dollars
 
-    if output_format == "json":
-        write_json([reservation.to_json() for reservation in found])
-        return
     now = datetime.now(UTC)
-    for each in found:
+
+    def line(each: Reservation) -> str:
         of = safe_name(each.run or each.thread or each.principal or each.tenant) or "-"
         model = f"  {safe_name(each.model)}" if each.model else ""
-        echo_line(f"{each.id}  {age(each.created, now)} ago  {of}  {dollars(each.usd)}  {each.tokens:,} tokens{model}")
-    if not found:
-        click.echo("every reservation is settled", err=True)
+        return f"{each.id}  {age(each.created, now)} ago  {of}  {dollars(each.usd)}  {each.tokens:,} tokens{model}"
+
+    show_list(found, output_format, line, none="every reservation is settled")
 
 
 def _show_settled(id: str, state: str, output_format: str) -> None:

@@ -10,7 +10,7 @@ import click
 
 from bobcat.cli.failures import InputError, NotAllowed
 from bobcat.cli.options import format_option
-from bobcat.cli.output import echo_line, show_rows, write_json
+from bobcat.cli.output import echo_line, show_list, show_rows, write_json
 from bobcat.cli.store import store_option, with_store
 from bobcat.text.display import safe_name, safe_text
 
@@ -53,16 +53,8 @@ def list_(
     found = _with_threads(
         store_url, lambda threads: threads.list(archived=chosen, deleted=deleted, limit=limit, after=after)
     )
-    if output_format == "json":
-        write_json([each.to_json() for each in found])
-        return
-    for each in found:
-        turns = f"{each.turns:,} turn{'' if each.turns == 1 else 's'}"
-        note = "" if each.kept_until is None else f"  kept until {_time(each.kept_until)}"
-        note = f"{'  archived' if each.archived else ''}{note}"
-        echo_line(f"{safe_text(each.id)}  {turns}  {_time(each.updated)}  {safe_text(each.title)}{note}")
-    if not found:
-        click.echo(f"no {'archived ' if archived else 'deleted ' if deleted else ''}threads", err=True)
+    kind = "archived " if archived else "deleted " if deleted else ""
+    show_list(found, output_format, _line, none=f"no {kind}threads")
 
 
 @threads.command()
@@ -165,6 +157,13 @@ def export(id: str, file: Path, store_url: str) -> None:
 def import_(file: Path, store_url: str, output_format: str) -> None:
     """Read a thread from FILE, which `export` wrote. The whole file is checked first."""
     _show(_with_threads(store_url, lambda threads: threads.import_(file), must_exist=False), output_format)
+
+
+def _line(each: ThreadInfo) -> str:
+    turns = f"{each.turns:,} turn{'' if each.turns == 1 else 's'}"
+    note = "" if each.kept_until is None else f"  kept until {_time(each.kept_until)}"
+    note = f"{'  archived' if each.archived else ''}{note}"
+    return f"{safe_text(each.id)}  {turns}  {_time(each.updated)}  {safe_text(each.title)}{note}"
 
 
 def _show(found: ThreadInfo, output_format: str) -> None:

@@ -11,7 +11,7 @@ import click
 from bobcat.cli.app_object import load_app
 from bobcat.cli.failures import InputError
 from bobcat.cli.options import format_option
-from bobcat.cli.output import echo_json, echo_line, json_text, show_rows, write_json
+from bobcat.cli.output import echo_json, echo_line, json_text, show_list, show_rows, write_json
 from bobcat.cli.store import store_option, with_store
 from bobcat.logs.python_output import safe_python_output
 from bobcat.text.display import safe_text
@@ -57,13 +57,7 @@ def triggers() -> None:
 def list_(store_url: str, state: Any, output_format: str) -> None:
     """List triggers."""
     found = _call(store_url, lambda client: client.list(state=state))
-    if output_format == "json":
-        write_json([trigger.to_json() for trigger in found])
-        return
-    for trigger in found:
-        echo_line(_line(trigger))
-    if not found:
-        click.echo("no triggers", err=True)
+    show_list(found, output_format, _line, none="no triggers")
 
 
 @triggers.command()
@@ -169,13 +163,8 @@ def delete(id: str, store_url: str, output_format: str) -> None:
 def history(id: str, store_url: str, output_format: str) -> None:
     """List the times of a trigger that were queued or skipped."""
     found = _call(store_url, lambda client: client.history(id))
-    if output_format == "json":
-        write_json([firing.to_json() for firing in found])
-        return
-    for firing in found:
-        echo_line(f"{firing.due.isoformat()}  {firing.outcome}  {safe_text(firing.run_id or firing.reason)}")
-    if not found:
-        click.echo("no firings", err=True)
+    line = lambda each: f"{each.due.isoformat()}  {each.outcome}  {safe_text(each.run_id or each.reason)}"  # noqa: E731
+    show_list(found, output_format, line, none="no firings")
 
 
 @triggers.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,7 @@ import click
 from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.inputs import PolicySource, read_private_key
 from bobcat.cli.options import Decorated, format_option
-from bobcat.cli.output import echo_line, show_rows, write_json
+from bobcat.cli.output import echo_line, show_list, show_rows, write_json
 from bobcat.cli.store import since
 from bobcat.cli.submit import exit_code, opened, show_outcome, submitted
 from bobcat.text.display import safe_name, safe_text
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from bobcat.bundle import Policy
     from bobcat.tools.toolset import ToolSet
     from bobcat.undo import Undo, UndoEntry
+    from bobcat.undo.recovery import Recovered
 
 T = TypeVar("T")
 
@@ -62,19 +64,17 @@ def list_(store_url: str, tool: str | None, target: str | None, limit: int, outp
         return await undo.entries(tool=tool, target=target, limit=limit)
 
     found = _with_undo(store_url, None, work)
-    if output_format == "json":
-        write_json([entry.to_json() for entry in found])
-        return
     now = datetime.now(UTC)
-    for entry in found:
+
+    def line(entry: UndoEntry) -> str:
         moved = f" to {safe_name(entry.to)}" if entry.to else ""
         undoes = f"  undoes {entry.undoes}" if entry.undoes else ""
-        echo_line(
+        return (
             f"{entry.id}  {entry.state}  {since(entry.created, now)} ago  {safe_name(entry.tool)} "
             f"{safe_name(entry.target)}{moved}  {entry.size} B{undoes}"
         )
-    if not found:
-        click.echo("no changes to undo", err=True)
+
+    show_list(found, output_format, line, none="no changes to undo")
 
 
 @undo.command()
@@ -165,15 +165,13 @@ def recover(
         return await undo.recover()
 
     found = _with_undo(store_url, key_file, work)
-    if output_format == "json":
-        write_json([{name: getattr(each, name) for name in each.__slots__} for each in found])
-    else:
-        for each in found:
-            state = each.state or "removed: it did not happen"
-            problem = f": {safe_text(each.problem)}" if each.problem else ""
-            echo_line(f"{each.id}  {safe_name(each.tool)} {safe_name(each.target)}  {state}{problem}")
-        if not found:
-            click.echo("nothing to recover", err=True)
+
+    def line(each: Recovered) -> str:
+        state = each.state or "removed: it did not happen"
+        problem = f": {safe_text(each.problem)}" if each.problem else ""
+        return f"{each.id}  {safe_name(each.tool)} {safe_name(each.target)}  {state}{problem}"
+
+    show_list(found, output_format, line, none="nothing to recover", to_json=asdict)
     return FINDINGS if any(each.problem for each in found) else 0
 
 

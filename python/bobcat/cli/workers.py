@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bobcat.cli.failures import FINDINGS
 from bobcat.cli.options import format_option
-from bobcat.cli.output import echo_line, write_json
+from bobcat.cli.output import show_list
 from bobcat.cli.store import since, store_option, with_store
 from bobcat.text.display import safe_names, safe_text
 
@@ -37,22 +37,16 @@ def list_(store_url: str, output_format: str) -> None:
         return await list_workers(store), await store.now()
 
     found, now = with_store(store_url, work)
-    if output_format == "json":
-        from bobcat.model.plain_fields import fields_to_json
 
-        write_json(
-            [{**fields_to_json(each.info), "seen": each.seen.isoformat(), "state": _state(each)} for each in found]
-        )
-        return
-    for each in found:
+    def line(each: ListedWorker) -> str:
         info = each.info
-        echo_line(
+        return (
             f"{safe_text(info.name)}  {_state(each)}  {safe_text(info.host)}:{info.pid}  "
             f"bobcat {safe_text(info.version)}  started {since(info.started, now)} ago  "
             f"seen {since(each.seen, now)} ago  {len(info.held)} of {info.concurrency} runs  {safe_names(info.kinds)}"
         )
-    if not found:
-        click.echo("no workers", err=True)
+
+    show_list(found, output_format, line, none="no workers", to_json=_worker_json)
 
 
 @workers.command(short_help="List the schedules of a store.")
@@ -67,17 +61,20 @@ def schedules(store_url: str, output_format: str) -> int:
         return await list_schedules(store)
 
     found = with_store(store_url, work)
-    failing = any(each.error for each in found)
-    if output_format == "json":
-        write_json([asdict(each) for each in found])
-        return FINDINGS if failing else 0
-    for each in found:
+
+    def line(each: ListedSchedule) -> str:
         error = f"  error: {safe_text(each.error)}" if each.error else ""
         times = f"{safe_text(each.cron)}  {safe_text(each.timezone)}  next {safe_text(each.next)}"
-        echo_line(f"{safe_text(each.name)}  {times}{error}")
-    if not found:
-        click.echo("no schedules", err=True)
-    return FINDINGS if failing else 0
+        return f"{safe_text(each.name)}  {times}{error}"
+
+    show_list(found, output_format, line, none="no schedules", to_json=asdict)
+    return FINDINGS if any(each.error for each in found) else 0
+
+
+def _worker_json(each: ListedWorker) -> dict[str, Any]:  # Any: JSON
+    from bobcat.model.plain_fields import fields_to_json
+
+    return {**fields_to_json(each.info), "seen": each.seen.isoformat(), "state": _state(each)}
 
 
 def _state(each: ListedWorker) -> str:
