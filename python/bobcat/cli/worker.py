@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bobcat.aio.signals import END_SIGNALS, on_signals
 from bobcat.cli.app_object import load_app
 from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.options import FiniteRange
@@ -165,15 +165,13 @@ async def _work(
     from bobcat.workers.service import WorkerService
 
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
 
     def drain(name: str) -> None:
         if not stop.is_set():
             click.echo(f"{name}: draining", err=True)
         stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, drain, number.name)
+    on_signals(END_SIGNALS, drain)
     await store.runs(limit=1)  # report an unreachable or invalid store at once
     runner = Runner(workers, store, dispatcher=dispatcher, lease_seconds=lease_seconds, owner=owner)
     service = WorkerService(runner, dispatcher, options)

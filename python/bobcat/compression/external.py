@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import isfinite
 
+from bobcat.aio.signals import end_group
 from bobcat.compression.protocol import Compressor
 from bobcat.logs import logger
 from bobcat.model.decision import ActionRequest
@@ -97,7 +96,6 @@ async def _write(stream: asyncio.StreamWriter, data: bytes) -> None:
 
 async def _end(process: Process) -> None:
     """Kill the process group, and reap the program."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    end_group(process, kill=True)
     if process.returncode is None:
         await asyncio.shield(process.wait())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import signal
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+from bobcat.aio.signals import END_SIGNALS, on_signals
 from bobcat.proxy.http_client import HttpClient
 from bobcat.proxy.message import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, Message, MessageError, error
 from bobcat.proxy.notes import note
@@ -59,15 +59,13 @@ async def serve_http(settings: Settings, host: str, port: int, tokens: Tokens | 
             lifespan="off",
         )
     )
-    loop = asyncio.get_running_loop()
 
     async def end() -> None:
         await front.aclose()
         server.end()
 
     ending: list[asyncio.Task[None]] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, lambda: ending.append(asyncio.create_task(end())))
+    on_signals(END_SIGNALS, lambda _: ending.append(asyncio.create_task(end())))
     reaping = asyncio.create_task(front.reap())
     note(f"serving at http://{host}:{port}{PATH}")
     try:

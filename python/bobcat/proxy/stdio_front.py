@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from bobcat.aio.signals import END_SIGNALS, on_signals
 from bobcat.proxy.message import INVALID_REQUEST, MAX_BYTES, PARSE_ERROR, Id, Message, MessageError, error
 from bobcat.proxy.notes import note
 from bobcat.proxy.session import Session, Settings
@@ -29,13 +30,12 @@ async def serve_stdio(settings: Settings) -> int:
         if not over.done():
             over.set_result(code)
 
-    def signalled() -> None:
+    def signalled(_: str) -> None:
         nonlocal in_time
         in_time = False
         end(0)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, signalled)
+    on_signals((*END_SIGNALS, "SIGHUP"), signalled)
     writer: asyncio.Future[Write] = loop.create_future()
 
     async def deliver(message: Message, _: Id | None) -> None:
@@ -85,6 +85,9 @@ async def _read(
 
 async def _reader() -> asyncio.StreamReader:
     reader = asyncio.StreamReader(limit=MAX_BYTES)
+    if sys.platform == "win32":  # whose event loop reads no standard input
+        threading.Thread(target=_feed, args=(reader, asyncio.get_running_loop()), daemon=True).start()
+        return reader
     try:
         await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
@@ -95,17 +98,21 @@ async def _reader() -> asyncio.StreamReader:
     return reader
 
 
+def _feed(reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed
+        while data := sys.stdin.buffer.read1(65536):
+            loop.call_soon_threadsafe(reader.feed_data, data)
+        loop.call_soon_threadsafe(reader.feed_eof)
+
+
 async def _writer() -> Write:
+    if sys.platform == "win32":
+        return _write_blocking
     loop = asyncio.get_running_loop()
     try:
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout.buffer)
     except ValueError:  # a regular file
-
-        async def write_file(data: bytes) -> None:
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
-
-        return write_file
+        return _write_blocking
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
 
     async def write(data: bytes) -> None:
@@ -113,3 +120,8 @@ async def _writer() -> Write:
         await writer.drain()
 
     return write
+
+
+async def _write_blocking(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

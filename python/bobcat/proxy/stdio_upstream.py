@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import signal
 
+from bobcat.aio.signals import end_group
 from bobcat.proxy.message import MAX_BYTES, Message, MessageError
 from bobcat.proxy.notes import note
 from bobcat.proxy.upstream import Ended, Receive, UpstreamError
@@ -61,14 +60,14 @@ class StdioUpstream:
             return
         if process.stdin is not None:
             process.stdin.close()
-        for number in (None, signal.SIGTERM, signal.SIGKILL):
-            if number is not None:
-                _signal_group(process.pid, number)
+        for kill in (None, False, True):
+            if kill is not None:
+                end_group(process, kill=kill)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await process.wait()
                     break
-        _signal_group(process.pid, signal.SIGKILL)  # what the server has left behind in its group
+        end_group(process, kill=True)  # what the server has left behind in its group
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
@@ -97,8 +96,3 @@ class StdioUpstream:
             reason = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         if not self._closing:
             ended(f"the server `{self._name}` {reason}")
-
-
-def _signal_group(pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, number)

@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import gc
 import os
-import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bobcat.aio.signals import END_SIGNALS, on_signals
 from bobcat.bundle import Policy
 from bobcat.distribution import ReloadingPolicy
 from bobcat.server.app import create_app
@@ -91,6 +91,8 @@ def serve_app(
 
 def _private_socket(path: str) -> socket.socket:
     """A Unix socket at `path` that only this user can connect to. Raises `OSError`, also for a server that listens."""
+    if not hasattr(socket, "AF_UNIX"):
+        raise OSError("this platform has no Unix sockets: listen on an address")
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if Path(path).is_socket():
@@ -131,7 +133,6 @@ async def _run(
 ) -> None:
     loop = asyncio.get_running_loop()
     if on_hangup is not None:
-        loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, on_hangup))
-    for end in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(end, server.end)
+        on_signals(("SIGHUP",), lambda _: loop.run_in_executor(None, on_hangup))
+    on_signals(END_SIGNALS, lambda _: server.end())
     await server.serve(sockets=sockets)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 
 import uvicorn
 
+from bobcat.aio.signals import END_SIGNALS, on_signals
 from bobcat.server.serve import DrainingServer
 from bobcat.stores.urls import open_store
 from bobcat.ui.access import Access, Holder
@@ -76,9 +76,7 @@ async def _serve(
         )  # fmt: skip
         config.load()  # a certificate that cannot be used is an error before the address is printed
         server = DrainingServer(config)
-        loop = asyncio.get_running_loop()
-        for end in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(end, server.end)
+        on_signals(END_SIGNALS, lambda _: server.end())
         shown_host = listening.hosts[0] if listening.hosts else _named(listening.host, port)
         started(f"{listening.scheme}://{shown_host}")
         await server.serve(sockets=[bound])

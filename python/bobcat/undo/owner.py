@@ -27,6 +27,8 @@ def has_ended(owner: str) -> bool | None:
     now = _started(int(pid))
     if now is not None:
         return now != started
+    if os.name == "nt":  # the call would send Ctrl-C
+        return None
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:

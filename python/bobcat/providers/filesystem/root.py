@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 import weakref
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
@@ -28,9 +29,11 @@ MAX_LINKS = 40
 _ATTEMPTS = 16
 """Attempts at a path that is renamed while the kernel resolves it."""
 
-PROBE = getattr(os, "O_PATH", os.O_NONBLOCK) | os.O_CLOEXEC
-"""Flags of an open that only identifies a file: no driver of a device gets to know."""
-DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+PROBE = DIRECTORY = -1  # no flags: `files` refuses Windows, which has none of them
+if sys.platform != "win32":
+    PROBE = getattr(os, "O_PATH", os.O_NONBLOCK) | os.O_CLOEXEC
+    """Flags of an open that only identifies a file: no driver of a device gets to know."""
+    DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Root:

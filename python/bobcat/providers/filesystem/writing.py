@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from contextlib import suppress
 from dataclasses import replace
 
@@ -17,7 +18,9 @@ from bobcat.providers.filesystem.root import DIRECTORY
 
 DRAFT_PREFIX = ".bobcat-draft-"
 """Beginning of the names of files that are being written. A crash can leave one."""
-_NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_WRONLY
+_NEW = -1  # no flags: `files` refuses Windows, which has not all of them
+if sys.platform != "win32":
+    _NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_WRONLY
 _ATTEMPTS = 2
 _EFFECTIVE = os.access in os.supports_effective_ids
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import resource
 import signal
+import sys
 from typing import Any, NoReturn
 
 from bobcat.providers.process import landlock, system
 
+if sys.platform != "win32":  # the module is imported there, too, and `containment` refuses before anything starts
+    import fcntl
+    import resource
+
+    _RESOURCES = {
+        "cpu_seconds": resource.RLIMIT_CPU,
+        "memory_bytes": resource.RLIMIT_AS,
+        "open_files": resource.RLIMIT_NOFILE,
+        "file_bytes": resource.RLIMIT_FSIZE,
+    }
 FIRST_FILE = 3
 """The descriptor of a job's first executable file; the others follow."""
-_RESOURCES = {
-    "cpu_seconds": resource.RLIMIT_CPU,
-    "memory_bytes": resource.RLIMIT_AS,
-    "open_files": resource.RLIMIT_NOFILE,
-    "file_bytes": resource.RLIMIT_FSIZE,
-}
 _PARKED = 100
 
 

@@ -54,10 +54,11 @@ def processes(
     `isolation` contains programs, see `containment`: they write below `cwd` and `writable`, read and execute system
     files and `readable`, and reach the network with `network=True` only. Raises `TypeError` and `ValueError`.
     """
+    contained = containment(isolation)  # first: other systems lack what opens a program
     found = _programs(programs)
     seconds = check_seconds("timeout_seconds", timeout_seconds)  # a rule on the time sees the one that holds
     place = Sandbox.create(
-        containment(isolation), Directory.open(cwd), [*found.values()],
+        contained, Directory.open(cwd), [*found.values()],
         readable=_paths("readable", readable), writable=_paths("writable", writable), network=network,
     )  # fmt: skip
     runner = Runner(

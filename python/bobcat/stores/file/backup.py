@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import resource
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -86,6 +85,8 @@ def _all_locked(directory: Path) -> Iterator[None]:
 
 def _raise_limit() -> None:
     """Open as many files as the system permits: each live run needs one."""
+    import resource  # only POSIX has it, as the locks
+
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
