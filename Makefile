@@ -58,10 +58,10 @@ profile: setup  ## record a new profile of hot paths in rust/profile/, for this 
 	$(BIN)/python benches/training.py
 
 .PHONY: wheel
-wheel: setup  ## build the wheel into dist/
+wheel: preflight  ## build the wheel into dist/
 	$(call say,wheel)
-	eval "$(BIN)/python -m maturin build --release --locked --out dist $$($(PYTHON) rust/profile/profile_flags.py)"
-	$(BIN)/python rust/profile/hook_script.py dist/*.whl
+	rm -f dist/*.whl
+	.ci/wheel "$(PYTHON)" dist
 
 .PHONY: demo
 demo: build  ## compile a policy, run an agent behind it, explain a denial; no network, no key
@@ -84,11 +84,18 @@ smoke-pythons: build  ## try the build on every other CPython from 3.11 on that 
 	@.ci/pythons smoke $(BIN)/python
 
 .PHONY: test-pythons
-test-pythons: setup  ## test the wheel on every CPython from 3.11 on that this machine has
+test-pythons: wheel  ## test the wheel on every CPython from 3.11 on that this machine has
 	$(call say,other versions of Python)
-	rm -rf $(BUILD)/wheels
-	eval "$(BIN)/python -m maturin build --release --locked --out $(BUILD)/wheels $$($(PYTHON) rust/profile/profile_flags.py)"
-	.ci/pythons wheel $(BUILD) $(BUILD)/wheels/*.whl
+	.ci/pythons wheel $(BUILD) dist/*.whl
+
+.PHONY: check-install
+check-install: wheel  ## install the wheel in clean systems without Rust, and the source distribution; needs root and Debian's mirror
+	$(call say,clean systems)
+	.ci/chroot-smoke dist/*.whl
+	$(call say,source distribution)
+	.ci/sdist-smoke "$(PYTHON)" dist
+	$(call say,crate)
+	.ci/crate
 
 .PHONY: check-doors
 check-doors: build  ## run the doors of agent frameworks with the real frameworks, each in its environment; DOOR=NAME for one
@@ -165,18 +172,26 @@ bench-gate: build  ## measure decisions against lynx-agent and a floor in C, cou
 check: fmt-check lint types docs bench-gate smoke-pythons test  ## all that CI runs; the test summary comes last
 
 .PHONY: check-slow
-check-slow: check test-pythons  ## check, then long campaigns, fuzzing, the doors, coding agents, MCP and the dependency audit
+check-slow: check test-pythons check-campaigns check-fuzz check-doors check-hooks check-mcp check-install check-audit  ## check, then all that takes long
+
+.PHONY: check-campaigns
+check-campaigns: build  ## run the long campaigns
 	$(call say,campaigns)
 	BOBCAT_CAMPAIGN=$${BOBCAT_CAMPAIGN:-20000} $(PYTEST) -m campaign --durations=20
 	$(call say,wide workloads of random seeds)
 	PYTHONPATH=benches $(BIN)/python -m wide.gate --random 10
+
+.PHONY: check-fuzz
+check-fuzz: setup  ## run every fuzz target
 	$(call say,fuzzing)
 	.ci/fuzz
-	$(MAKE) check-doors
-	$(MAKE) check-hooks
-	$(MAKE) check-mcp
+
+.PHONY: check-audit
+check-audit:  ## audit the Rust dependencies, and check the workflows against their schema
 	$(call say,dependency audit)
 	.ci/audit
+	$(call say,workflows)
+	PYTHON="$(PYTHON)" .ci/lint-workflows
 
 .PHONY: bench
 bench: build  ## measure everything against lynx-agent; writes benches/results.json and the README's figures

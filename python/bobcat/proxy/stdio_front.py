@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -100,7 +101,7 @@ async def _reader() -> asyncio.StreamReader:
 
 def _feed(reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop) -> None:
     with contextlib.suppress(RuntimeError):  # the loop is closed
-        while data := sys.stdin.buffer.read1(65536):
+        while data := os.read(sys.stdin.fileno(), 65536):
             loop.call_soon_threadsafe(reader.feed_data, data)
         loop.call_soon_threadsafe(reader.feed_eof)
 
