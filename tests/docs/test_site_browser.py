@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -45,15 +46,20 @@ def test_search_finds_a_page_by_its_words(browser: Browser, address: str) -> Non
     until(lambda: "The engine" in text_of(browser, ".md-search-result__item"))
 
 
+def _show(browser: Browser, width: int, scheme: str) -> None:
+    """Show the page as on a screen of this width, in this colour scheme."""
+    prefer(browser, {"default": "light", "slate": "dark"}[scheme])
+    until(lambda: browser.execute_script("return document.body.dataset.mdColorScheme") == scheme)
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    until(lambda: browser.execute_script("return innerWidth") == width)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_read(browser: Browser, address: str, page: str) -> None:
-    for width in (1280, 390):
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        for scheme in ("light", "dark"):
-            prefer(browser, scheme)
-            browser.get(f"{address}/{page}")
-            until(lambda: text_of(browser, "article h1"))
-            assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), (width, scheme)
-            assert low_contrast(browser, "article") == [], (width, scheme)
+    browser.get(f"{address}/{page}")
+    for width, scheme in product((1280, 390), ("default", "slate")):
+        _show(browser, width, scheme)
+        until(lambda: browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"))
+        assert low_contrast(browser, "article") == [], (width, scheme)
     assert [entry["message"] for entry in browser.get_log("browser")] == []
