@@ -118,6 +118,11 @@ docs: $(BUILD)/docs-env/done  ## build the documentation site into .build/site, 
 docs-serve: $(BUILD)/docs-env/done  ## show the documentation at http://127.0.0.1:8000, built again when a page changes
 	NO_MKDOCS_2_WARNING=1 $(BUILD)/docs-env/bin/mkdocs serve --watch docs/site
 
+.PHONY: docs-write
+docs-write: build  ## write the pages and drawings that have a source: API reference, contents, drawings, badges, recording
+	for maker in contents diagrams badges recording; do $(BIN)/python docs/site/$$maker.py || exit; done
+	BOBCAT_UPDATE_API=1 $(PYTEST) -q tests/docs/test_api_reference.py
+
 .PHONY: docs-test
 docs-test: build  ## run the examples of the README and docs/
 	$(PYTEST) tests/docs

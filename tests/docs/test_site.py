@@ -4,43 +4,26 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "docs" / "site"))
 
 from badges import BADGES, badges  # noqa: E402
 from check import faults  # noqa: E402
+from contents import PAGE, config, contents, navigation  # noqa: E402
 from diagrams import IMAGES, draw, inline, sources  # noqa: E402
 from pages import OUTSIDE, outside_files, site_html, site_markdown  # noqa: E402
 from recording import LABEL, SVG, Run, record, render, text_of  # noqa: E402
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads mkdocs.yml, whose tags name objects of Python."""
-
-
-_Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: suffix)
-CONFIG = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), _Loader)
-
-
-def _leaves(item: Any) -> Iterator[str]:
-    if isinstance(item, str):
-        yield item
-    for each in item.values() if isinstance(item, dict) else item if isinstance(item, list) else ():
-        yield from _leaves(each)
-
-
 def test_every_page_stands_in_the_navigation_once() -> None:
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     outside = {site for site, path in outside_files() if path.relative_to(ROOT).as_posix() in OUTSIDE}
-    assert sorted(_leaves(CONFIG["nav"])) == sorted(pages | outside)
+    assert sorted(navigation()) == sorted(pages | outside)
 
 
 @pytest.mark.parametrize(
@@ -91,15 +74,19 @@ def test_the_checker_finds_styles_that_load_from_another_host(tmp_path: Path) ->
     assert faults(tmp_path) == ["a.css: loads from another host"]
 
 
-def test_no_page_names_another_host_for_fonts_or_scripts() -> None:
-    assert CONFIG["theme"]["font"] is False
-    assert not [name for name in _leaves(CONFIG.get("extra_javascript", [])) if re.match(r"(?:https?:)?//", name)]
+def test_the_configuration_names_no_other_host() -> None:
+    assert config()["theme"]["font"] is False
+    assert [name for name in config().get("extra_javascript", []) if "//" in name] == []
+
+
+def test_the_page_of_all_pages_is_made_from_the_navigation() -> None:
+    assert PAGE.read_text(encoding="utf-8") == contents(), "run: make docs-write"
 
 
 def test_drawings_are_made_from_their_sources() -> None:
     made = sources()
     assert made
-    assert {path: path.read_text(encoding="utf-8") for path in made} == made, "run: python docs/site/diagrams.py"
+    assert {path: path.read_text(encoding="utf-8") for path in made} == made, "run: make docs-write"
 
 
 def test_a_drawing_has_its_boxes_arrows_and_words() -> None:
@@ -124,7 +111,7 @@ def test_drawings_are_part_of_the_page_and_other_images_are_not() -> None:
 
 def test_the_recording_shows_what_the_demo_prints() -> None:
     recorded = SVG.read_text(encoding="utf-8")
-    assert text_of(recorded) == text_of(render(record())), "run: python docs/site/recording.py"
+    assert text_of(recorded) == text_of(render(record())), "run: make docs-write"
     assert f"![{LABEL}](images/demo.svg)" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 
 
@@ -135,9 +122,7 @@ def test_a_recording_of_other_output_has_another_text() -> None:
 
 def test_badges_state_facts_of_the_project() -> None:
     made = badges()
-    assert {path: path.read_text(encoding="utf-8") for path in BADGES.glob("*.svg")} == made, (
-        "run: python docs/site/badges.py"
-    )
+    assert {path: path.read_text(encoding="utf-8") for path in BADGES.glob("*.svg")} == made, "run: make docs-write"
 
 
 @pytest.mark.parametrize(
