@@ -122,7 +122,7 @@ def without_its_parentheses(request: Any, context: Any) -> Any:
     [
         (lambda: route_executor(inline_executor()), "routes must be a mapping of isolations"),  # type: ignore[arg-type]
         (lambda: Approvals("runs.db"), "approvals need a DurableStore, such as SQLiteStore, got str"),  # type: ignore[arg-type]
-        (lambda: Jobs("runs.db"), "jobs need a DurableStore, such as SQLiteStore, got str"),  # type: ignore[arg-type]
+        (lambda: Jobs("runs.db"), "need a store with a queue, such as SQLiteStore: `str` is not"),  # type: ignore[arg-type]
         (lambda: compile_policy("rules: []", python_rules=without_its_parentheses), "python_rules is a list of rules"),
         (lambda: asyncio.run(run_store_contract(MemoryStore())), "make must be a function that returns a store"),  # type: ignore[arg-type]
     ],
