@@ -45,12 +45,12 @@ def supervise(job: dict[str, Any], status: int, cwd: int, files: list[int], ende
         os.close(descriptor)
     failure = _read_all(report)
     outcome: dict[str, Any] = {"failure": json.loads(failure) if failure else None, "ended_by": None}
-    if not failure:
-        outcome["ended_by"] = _wait(program, status, began + job["timeout_seconds"], job["limits"].get("processes"))
-    outcome["wait_status"], outcome["stragglers"] = _end(
-        program, gently=outcome["ended_by"] in ("timeout", "cancelled")
-    )
-    outcome["left"] = tree.kill_all(KILL_SECONDS)
+    with system.ahead_of_programs():
+        if not failure:
+            outcome["ended_by"] = _wait(program, status, began + job["timeout_seconds"], job["limits"].get("processes"))
+        gently = outcome["ended_by"] in ("timeout", "cancelled")
+        outcome["wait_status"], outcome["stragglers"] = _end(program, gently=gently)
+        outcome["left"] = tree.kill_all(KILL_SECONDS)
     outcome["duration_ms"] = int((time.monotonic() - began) * 1000)
     ended()
     with suppress(OSError):  # the client has gone
