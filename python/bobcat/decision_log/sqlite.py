@@ -10,14 +10,18 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 from urllib.parse import quote
 
 from bobcat.decision_log.entry import Head, Row
-from bobcat.decision_log.medium import Located, Stored
+from bobcat.decision_log.medium import Located
 from bobcat.decision_log.os_errors import to_log_error
+from bobcat.decision_log.tables import COLUMNS, VERSION, LogTables, located
 from bobcat.errors import DecisionLogError
 from bobcat.stores.private_files import create_private
 from bobcat.stores.write_ahead import write_ahead
+
+T = TypeVar("T")
 
 BUSY_SECONDS = 30.0
 """Seconds that an append waits for other writers."""
@@ -38,19 +42,16 @@ _SCHEMA = (
     "CREATE INDEX IF NOT EXISTS bobcat_log_marks ON bobcat_log_entries (seq) WHERE kind = 'pruned'",
     "CREATE TABLE IF NOT EXISTS bobcat_log_head (version INTEGER NOT NULL, seq INTEGER NOT NULL, hash TEXT NOT NULL)",
 )
-_VERSION = 1
-_COLUMNS = "seq, record_id, kind, at, body, previous, hash"
-_HEAD = """SELECT head.version, head.seq, head.hash, entry.hash, (SELECT max(seq) FROM bobcat_log_entries)
-    FROM bobcat_log_head AS head LEFT JOIN bobcat_log_entries AS entry ON entry.seq = head.seq"""
 
 
-class SQLiteLog:
+class SQLiteLog(LogTables):
     """The storage of one file. One connection per process, under a lock."""
 
-    unit = "entry"
+    entries, head, mark, page = "bobcat_log_entries", "bobcat_log_head", "?", PAGE
 
     def __init__(self, path: str, *, must_exist: bool = False, read_only: bool = False) -> None:
         self._path, self._read_only = path, read_only
+        self.name = f"the decision log `{path}`"
         if must_exist and not os.path.isfile(path):
             raise DecisionLogError("not_there", f"there is no decision log at `{path}`")
         self._lock = threading.RLock()  # reads inside a write: see `prune`
@@ -64,32 +65,12 @@ class SQLiteLog:
     def append(self, make: Callable[[Head], Row]) -> Row:
         """Store the row that follows the head."""
         with self._writing() as connection:
-            row = make(self._head(connection))
-            self._insert(connection, row)
-        return row
+            return self.add(connection, make)
 
     def prune(self, through: int, make: Callable[[Head], Row]) -> Row:
         """Append a row and remove those up to `through`."""
         with self._writing() as connection:
-            row = make(self._head(connection))
-            self._insert(connection, row)
-            connection.execute("DELETE FROM bobcat_log_entries WHERE seq <= ?", (through,))
-        return row
-
-    def rows(self, after: int = 0, until: int | None = None) -> Iterator[Row]:
-        """Yield rows by position."""
-        query = f"SELECT {_COLUMNS} FROM bobcat_log_entries WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT {PAGE}"
-        last = until if until is not None else (1 << 63) - 1
-        while page := self._read(query, (after, last)):
-            yield from page
-            after = page[-1].seq
-
-    def last_marker(self) -> Row | None:
-        """Find the last row of kind `pruned` by its index; None if a column of it has another type."""
-        query = f"SELECT {_COLUMNS} FROM bobcat_log_entries WHERE kind = 'pruned' ORDER BY seq DESC LIMIT 1"
-        with self._connected() as connection:
-            found = connection.execute(query).fetchone()
-        return None if found is None else _located(found).row
+            return self.replace(connection, through, make)
 
     def of_records(self, record_ids: Collection[str]) -> Iterator[Row]:
         """Yield the rows of some records."""
@@ -97,34 +78,14 @@ class SQLiteLog:
         for start in range(0, len(record_ids), PAGE):
             part = record_ids[start : start + PAGE]
             marks = ",".join("?" * len(part))
-            found += self._read(f"SELECT {_COLUMNS} FROM bobcat_log_entries WHERE record_id IN ({marks})", part)
+            found += self.read(f"WHERE record_id IN ({marks})", part)
         yield from sorted(found)
-
-    def newest_ids(self) -> Iterator[str]:
-        """Yield the record ids of the rows from the end."""
-        query = f"SELECT seq, record_id FROM bobcat_log_entries WHERE seq < ? ORDER BY seq DESC LIMIT {PAGE}"
-        before = (1 << 63) - 1
-        while True:
-            with self._connected() as connection:
-                page = connection.execute(query, (before,)).fetchall()
-            if not page:
-                return
-            yield from (record_id for _, record_id in page)
-            before = page[-1][0]
 
     def located(self) -> Iterator[Located]:
         """Yield every row with its place."""
         # One statement sees one state of the file, whatever others write meanwhile.
         with self._connected() as connection:
-            yield from map(_located, connection.execute(f"SELECT {_COLUMNS} FROM bobcat_log_entries ORDER BY seq"))
-
-    def stored(self) -> Stored:
-        """Read the head's table."""
-        with self._connected() as connection:
-            found = connection.execute("SELECT seq, hash FROM bobcat_log_head").fetchall()
-        if len(found) != 1 or type(found[0][0]) is not int or type(found[0][1]) is not str:
-            return Stored(None, "the table of the head is damaged", damaged=True)
-        return Stored(Head(*found[0]))
+            yield from map(located, connection.execute(f"SELECT {COLUMNS} FROM bobcat_log_entries ORDER BY seq"))
 
     def close(self) -> None:
         """Close the connection."""
@@ -134,27 +95,10 @@ class SQLiteLog:
             if connection is not None and self._process == os.getpid():
                 connection.close()
 
-    def _read(self, query: str, values: tuple[object, ...]) -> list[Row]:
+    def repeated(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Call `work` with the connection: a file does not disconnect."""
         with self._connected() as connection:
-            return [Row(*found) for found in connection.execute(query, values)]
-
-    def _insert(self, connection: sqlite3.Connection, row: Row) -> None:
-        connection.execute(f"INSERT INTO bobcat_log_entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        connection.execute("UPDATE bobcat_log_head SET seq = ?, hash = ?", (row.seq, row.hash))
-
-    def _head(self, connection: sqlite3.Connection) -> Head:
-        """The head, checked against the last row: nothing is added behind a tail that was removed."""
-        found = connection.execute(_HEAD).fetchall()
-        if len(found) != 1:
-            raise DecisionLogError("damaged", f"`{self._path}`: the table of the head has {len(found)} rows, not 1")
-        version, seq, hash, stored, last = found[0]
-        if version != _VERSION:
-            raise DecisionLogError("too_new", f"`{self._path}` has version {version}: upgrade bobcat")
-        if (last or 0) != seq or (seq and stored != hash):
-            raise DecisionLogError(
-                "damaged", f"`{self._path}`: the last entry is not entry {seq} that was written last"
-            )
-        return Head(seq, hash)
+            return work(connection)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -175,7 +119,7 @@ class SQLiteLog:
             self._lock = threading.RLock()
         with self._lock, self._translated():
             if self._closed:
-                raise DecisionLogError("closed", f"the decision log `{self._path}` was closed")
+                raise DecisionLogError("closed", f"{self.name} was closed")
             if self._connection is None or self._process != os.getpid():
                 if self._connection is not None:  # another process owns it: closing it here would drop its locks
                     self._abandoned.append(self._connection)
@@ -234,15 +178,7 @@ class SQLiteLog:
                 sqlite3.SQLITE_NOTADB: "not_a_log",
                 sqlite3.SQLITE_CORRUPT: "damaged",
             }.get(code, "unavailable")
-            raise DecisionLogError(name, f"the decision log `{self._path}` cannot be used: {error}") from error
-
-
-def _located(found: tuple[object, ...]) -> Located:
-    seq, *texts = found
-    assert isinstance(seq, int)  # the primary key
-    if all(type(text) is str for text in texts):
-        return Located(seq, Row(seq, *map(str, texts)))
-    return Located(seq, None, "a column has another type")
+            raise DecisionLogError(name, f"{self.name} cannot be used: {error}") from error
 
 
 def _set_up(connection: sqlite3.Connection, path: str) -> None:
@@ -262,7 +198,7 @@ def _set_up(connection: sqlite3.Connection, path: str) -> None:
         for statement in _SCHEMA:
             connection.execute(statement)
         if connection.execute("SELECT 1 FROM bobcat_log_head").fetchone() is None:
-            connection.execute("INSERT INTO bobcat_log_head VALUES (?, 0, ?)", (_VERSION, "0" * 64))
+            connection.execute("INSERT INTO bobcat_log_head VALUES (?, 0, ?)", (VERSION, "0" * 64))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
