@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from types import ModuleType
+from typing import TypeAlias
 
+from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.frontend.observation import Finding
+
+Report: TypeAlias = Callable[..., Iterable[Diagnostic]]
+"""Called with a span; its keywords are the facts of the observation."""
 
 
 def reported(found: Iterable[Finding]) -> tuple[Diagnostic, ...]:
@@ -20,4 +26,10 @@ def _reported(finding: Finding) -> Iterator[Diagnostic]:
         return
     # PERF: a compilation loads only the lints that have something to report.
     lint = import_module(f"bobcat.lint.lints.{finding.lint.replace('-', '_')}")
-    yield from lint.report(finding.span, **dict(finding.facts))
+    yield from report_of(lint)(finding.span, **dict(finding.facts))
+
+
+def report_of(lint: ModuleType) -> Report:
+    """Return the function that words the observations for a lint: its own, or one that shows the facts as they are."""
+    own: Report | None = getattr(lint, "report", None)
+    return own or (lambda span, **facts: (diagnose(lint.CODES[0], span, **facts),))

@@ -15,6 +15,7 @@ from bobcat.ir.schema import IrPolicy
 from bobcat.lint import lints
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.calls import MAX_STEPS, MAX_STEPS_EACH
+from bobcat.lint.observed import Report, report_of
 from bobcat.lint.subject import LintContext
 
 Check = Callable[[LintContext], Iterable[Diagnostic]]
@@ -25,14 +26,15 @@ class Lint:
     """One module of `lint.lints`: the codes that it reports, and the function for each input that it reads.
 
     `check` reads a whole policy, in normal form and in evaluation order; `check_tools` reads it beside its tools;
-    `report` turns an observation of a front end into findings (see `observed`).
+    `report` turns an observation of a front end into findings (see `observed`); it is the default of a module without
+    a function.
     """
 
     name: str
     codes: tuple[str, ...]
     check: Check | None
     check_tools: Callable[[LintContext, Tools], Iterable[Diagnostic]] | None
-    report: Callable[..., Iterable[Diagnostic]] | None  # its keywords are the facts of the observation
+    report: Report | None
 
 
 def all_lints() -> tuple[Lint, ...]:
@@ -43,8 +45,8 @@ def all_lints() -> tuple[Lint, ...]:
 
 def _lint(module: ModuleType) -> Lint:
     name = module.__name__.rpartition(".")[2].replace("_", "-")
-    functions = (getattr(module, function, None) for function in ("check", "check_tools", "report"))
-    return Lint(name, module.CODES, *functions)
+    check, check_tools, report = (getattr(module, function, None) for function in ("check", "check_tools", "report"))
+    return Lint(name, module.CODES, check, check_tools, report if check or check_tools else report_of(module))
 
 
 def run_lints(policy: IrPolicy, source_map: SourceMap, tools: Tools | None = None) -> tuple[Diagnostic, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from yaml.nodes import Node
 
-from bobcat.frontend.report import DiagnosticCollector
+from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.capability_actions import ACTIONS
 from bobcat.frontend.strict.capability_limits import texts
 from bobcat.frontend.strict.capability_targets import PathPattern, UrlPattern
@@ -57,4 +57,4 @@ class Breadth:
                     self._observe(node, text, problem, "name the hosts, or write `redirects: none`")
 
     def _observe(self, node: Node, what: str, problem: str, instead: str) -> None:
-        self._report.observe("broad-capability", node, what=what, problem=problem, instead=instead)
+        self._report.observe("broad-capability", node, what=shown(what), problem=problem, instead=instead)

@@ -203,7 +203,8 @@ class MatchLowering:
         if not isinstance(key, Key):
             return self._run(key, key_node, node)
         if key.quoted and (isinstance(node, ScalarNode) or OPERATORS[key.op].operand is not OperandForm.PLACES):
-            self._report.observe("operator-or-argument", key_node, key=text, operator=key.op, quoted=key.quoted)
+            facts = {"key": shown(text), "operator": key.op, "quoted": shown(key.quoted)}
+            self._report.observe("operator-or-argument", key_node, **facts)
         comparison = self._comparisons.comparison(node, key)
         if comparison is None:
             return None

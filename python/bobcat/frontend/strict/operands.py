@@ -343,7 +343,7 @@ class Operands:
         if type(found) is str:
             self._observe_yaml_1_1(node)
             if key.kind is OperandKind.ANY and looks_numeric(found):
-                self._report.observe("numeric-string-bound", node, value=found)
+                self._report.observe("numeric-string-bound", node, value=shown(found))
         return found
 
     def _between(self, node: Node, key: Key) -> Const:

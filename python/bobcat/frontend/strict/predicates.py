@@ -74,7 +74,7 @@ class Predicates:
                 waiting.extend(self._found[name].uses)
         for name, predicate in self._found.items():
             if name not in reached and file_of(predicate.key) is None:
-                self._report.observe("unused-predicate", predicate.key, name=name)
+                self._report.observe("unused-predicate", predicate.key, name=shown(name))
 
     def use(self, node: Node, name: str) -> Sized | None:
         """Return the match of a name; `node` is the place of the use."""

@@ -164,7 +164,7 @@ class Resources:
         """Record a site that is broader than most are meant to be."""
         problem = breadth(found)
         if problem:
-            self._report.observe("broad-capability", node, what=text, problem=problem[0], instead=problem[1])
+            self._report.observe("broad-capability", node, what=shown(text), problem=problem[0], instead=problem[1])
 
 
 def site(text: str) -> Site | str:

@@ -85,7 +85,7 @@ class Variables:
         """Record variables of the policy's own file that nothing refers to."""
         for name, variable in self._found.items():
             if not variable.used and file_of(variable.key) is None:
-                self._report.observe("unused-variable", variable.key, name=name)
+                self._report.observe("unused-variable", variable.key, name=shown(name))
 
     def _define(self, name: str, key: ScalarNode, node: Node) -> None:
         if not NAME.fullmatch(name):

@@ -10,13 +10,4 @@ Fix: by hand; if the breadth is intended, ignore the finding with a comment.
 
 from __future__ import annotations
 
-from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Findings, Span
-from bobcat.frontend.report import shown
-
 CODES = ("W0144",)
-
-
-def report(span: Span | None, *, what: str, problem: str, instead: str) -> Findings:
-    """Report the capability or the resource."""
-    yield diagnose("W0144", span, what=shown(what), problem=problem, instead=instead)

@@ -9,12 +9,4 @@ Fix: make it a tuple or a frozenset, or give it an upper-case name.
 
 from __future__ import annotations
 
-from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Findings, Span
-
 CODES = ("W0117",)
-
-
-def report(span: Span | None, *, name: str, table: str, kind: str) -> Findings:
-    """Report the read of the table."""
-    yield diagnose("W0117", span, name=name, table=table, kind=kind)

@@ -9,12 +9,4 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Findings, Span
-
 CODES = ("W0114",)
-
-
-def report(span: Span | None, *, name: str, value: str) -> Findings:
-    """Report the rule and the value."""
-    yield diagnose("W0114", span, name=name, value=value)

@@ -9,12 +9,4 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Findings, Span
-
 CODES = ("W0109",)
-
-
-def report(span: Span | None) -> Findings:
-    """Report the empty list."""
-    yield diagnose("W0109", span)

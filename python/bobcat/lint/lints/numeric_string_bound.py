@@ -9,13 +9,4 @@ Fix: remove the quotes.
 
 from __future__ import annotations
 
-from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Findings, Span
-from bobcat.frontend.report import shown
-
 CODES = ("W0111",)
-
-
-def report(span: Span | None, *, value: str) -> Findings:
-    """Report the bound."""
-    yield diagnose("W0111", span, value=shown(value))

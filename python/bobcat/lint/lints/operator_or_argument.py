@@ -9,13 +9,4 @@ Fix: quote the name of an argument; if the operator is intended, ignore the find
 
 from __future__ import annotations
 
-from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Findings, Span
-from bobcat.frontend.report import shown
-
 CODES = ("W0142",)
-
-
-def report(span: Span | None, *, key: str, operator: str, quoted: str) -> Findings:
-    """Report the key."""
-    yield diagnose("W0142", span, key=shown(key), operator=operator, quoted=shown(quoted))

@@ -9,12 +9,4 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Findings, Span
-
 CODES = ("W0118",)
-
-
-def report(span: Span | None, *, name: str, problem: str, instead: str) -> Findings:
-    """Report one mistake."""
-    yield diagnose("W0118", span, name=name, problem=problem, instead=instead)

@@ -9,13 +9,4 @@ Fix: use it or remove it.
 
 from __future__ import annotations
 
-from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Findings, Span
-from bobcat.frontend.report import shown
-
 CODES = ("W0155",)
-
-
-def report(span: Span | None, *, name: str) -> Findings:
-    """Report the variable."""
-    yield diagnose("W0155", span, name=shown(name))
