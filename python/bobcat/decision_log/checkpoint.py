@@ -14,6 +14,7 @@ from bobcat.bundle.sign import BundleSignature, sign, verify
 from bobcat.decision_log.entry import Head
 from bobcat.decision_log.merkle import MerkleTree, leaf_hash
 from bobcat.errors import BundleError, DecisionLogError
+from bobcat.model.plain_fields import fields_to_json
 from bobcat.text.json_text import json_text
 
 DOMAIN = b"bobcat/decision-log-checkpoint/v1\0"
@@ -33,14 +34,7 @@ class Checkpoint:
 
     def to_json(self) -> dict[str, Any]:
         """The checkpoint as plain data, as it stands in the body of its entry. Any: JSON."""
-        return {
-            "size": self.size,
-            "root": self.root,
-            "hash": self.hash,
-            "time": self.time,
-            "public_key": self.public_key,
-            "signature": self.signature,
-        }
+        return fields_to_json(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Checkpoint:

@@ -14,6 +14,7 @@ from bobcat.decision_log.medium import Medium
 from bobcat.decision_log.merkle import LeafRange, verify_consistency, verify_inclusion
 from bobcat.decision_log.pruning import PrunedMeanwhile, intact_rows, pruned_base
 from bobcat.errors import DecisionLogError
+from bobcat.model.plain_fields import fields_to_json
 from bobcat.text.json_text import json_text
 
 
@@ -63,13 +64,7 @@ class ConsistencyProof:
 
     def to_json(self) -> dict[str, Any]:
         """The proof as plain data. Any: JSON."""
-        return {
-            "old": self.old,
-            "size": self.size,
-            "old_root": self.old_root,
-            "root": self.root,
-            "path": list(self.path),
-        }
+        return fields_to_json(self)
 
 
 def prove_inclusion(medium: Medium, seq: int, size: int | None = None) -> InclusionProof:

@@ -20,6 +20,7 @@ from bobcat.decision_log.medium import Medium, Stored
 from bobcat.decision_log.merkle import MerkleTree
 from bobcat.decision_log.pruning import NOTHING, Pruned
 from bobcat.errors import DecisionLogError
+from bobcat.model.plain_fields import fields_to_json
 from bobcat.text.json_text import json_text
 
 
@@ -63,21 +64,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain data. Any: JSON."""
-        damage = self.damage
-        return {
-            "ok": self.ok,
-            "entries": self.entries,
-            "first": self.first,
-            "last": self.last,
-            "pruned": self.pruned,
-            "head": self.head,
-            "checkpoints": self.checkpoints,
-            "covered": self.covered,
-            "damage": None
-            if damage is None
-            else {"unit": damage.unit, "place": damage.place, "seq": damage.seq, "problem": damage.problem},
-            "notes": list(self.notes),
-        }
+        return {"ok": self.ok, **fields_to_json(self)}
 
 
 def verify(

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bobcat.model.plain_fields import fields_to_json
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -46,23 +48,4 @@ class PolicyStatus:
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """The fields as JSON; times are ISO 8601."""
-        problem = self.problem
-        return {
-            "source": self.source,
-            "bundle": self.bundle,
-            "epoch": self.epoch,
-            "expires": _time(self.expires),
-            "loaded": _time(self.loaded),
-            "checked": _time(self.checked),
-            "attempted": _time(self.attempted),
-            "problem": None if problem is None else {"code": problem.code, "text": problem.text},
-            "reloads": self.reloads,
-            "refused": self.refused,
-            "failures": self.failures,
-            "stale": self.stale,
-            "expired": self.expired,
-        }
-
-
-def _time(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat()
+        return fields_to_json(self)

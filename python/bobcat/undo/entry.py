@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+from bobcat.model.plain_fields import fields_to_json
+
 EntryState: TypeAlias = Literal["prepared", "done", "uncertain", "applying", "applied"]
 """State of an entry.
 
@@ -65,18 +67,8 @@ class UndoEntry:
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """Return the entry as JSON."""
-        return {
-            "id": self.id,
-            "tool": self.tool,
-            "target": self.target,
-            "to": self.to,
-            "kind": self.kind,
-            "state": self.state,
-            "size": self.size,
-            "created": self.created.isoformat(timespec="milliseconds"),
-            "expires": self.expires.isoformat(timespec="milliseconds"),
-            "undoes": self.undoes,
-        }
+        times = {"created": self.created, "expires": self.expires}
+        return fields_to_json(self) | {name: time.isoformat(timespec="milliseconds") for name, time in times.items()}
 
 
 def entry_of(row: Row) -> UndoEntry:
