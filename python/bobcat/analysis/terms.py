@@ -107,8 +107,8 @@ def _pairs(old: Policy, new: Policy) -> Iterator[tuple[str, tuple[Index, ...], t
     if old.ir.defaults == new.ir.defaults:
         same[0].add(None)
         same[1].add(None)
-    if any(isinstance(rule, IrRule) and rule.transform is not None for side in (old, new) for rule in side.ir.rules):
-        same = [set(), set()]  # a transform changes what the rules before it see
+    if any(_transforms(policy) - known for policy, known in zip((old, new), same, strict=True)):
+        same = [set(), set()]  # the rules before a transform see what it has changed
     groups = [_groups(policy) for policy in (old, new)]
     for key, here in groups[0].items():
         for other, there in groups[1].items():
@@ -119,6 +119,12 @@ def _pairs(old: Policy, new: Policy) -> Iterator[tuple[str, tuple[Index, ...], t
                 yield key[0], fresh[0], there
             if fresh[1] and (kept := tuple(index for index in here if index not in fresh[0])):
                 yield key[0], kept, fresh[1]
+
+
+def _transforms(policy: Policy) -> set[Index]:
+    """Return the rules that change arguments; functions may, too."""
+    found = enumerate(policy.ir.rules)
+    return {index for index, rule in found if not isinstance(rule, IrRule) or rule.transform is not None}
 
 
 def _groups(policy: Policy) -> dict[tuple[str, str], tuple[Index, ...]]:
