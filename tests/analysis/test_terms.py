@@ -75,10 +75,40 @@ def test_a_rule_with_other_terms_that_never_decides_is_no_difference() -> None:
     assert diff(old, new).same
 
 
-def test_changed_approvers_in_layers_are_unknown() -> None:
-    old, new = (Policy.layered({"org": asking(f", approvers: [{name}]"), "team": policy()}) for name in ("ann", "eve"))
+def layers(org: Policy, team: Policy) -> Policy:
+    return Policy.layered({"org": org, "team": team})
+
+
+def test_changed_approvers_in_a_layer_are_a_region() -> None:
+    team = policy("{id: fine, match: {tool: pay}, decision: allow}")
+    old, new = (layers(asking(f", approvers: [{name}]"), team) for name in ("ann", "eve"))
     found = diff(old, new)
-    assert not found.same
+    assert [region.terms for region in found.loosening] == [("approvers ann -> eve",)]
+    assert found.reasons == ()
+
+
+def test_approvers_that_another_layer_keeps_from_counting_are_no_difference() -> None:
+    deny = policy("{id: never, match: {tool: pay}, decision: deny}")
+    old, new = (layers(asking(f", approvers: [{name}]"), deny) for name in ("ann", "eve"))
+    assert diff(old, new).same
+
+
+def test_a_layer_that_begins_to_ask_adds_its_approvers() -> None:
+    old = layers(asking(", approvers: [ann]"), policy("{id: fine, match: {tool: pay}, decision: allow}"))
+    new = layers(asking(", approvers: [ann]"), asking(", approvers: [eve]"))
+    found = diff(old, new)
+    (region,) = found.found
+    assert region.witness is not None
+    was, now = region.witness.decisions
+    assert was.approvers != now.approvers
+    assert found.reasons == ()
+
+
+def test_layers_of_another_shape_are_unknown() -> None:
+    old = layers(asking(", approvers: [ann]"), policy())
+    new = Policy.layered({"org": asking(", approvers: [eve]")})
+    found = diff(old, new)
+    assert {reason.code for reason in found.reasons} == {"terms"}
     assert found.may_loosen
 
 

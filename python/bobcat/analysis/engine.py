@@ -41,7 +41,7 @@ class Questions:
 
     def __init__(self, policies: Sequence[Policy], effort: Effort = Effort()) -> None:
         self.policies = tuple(policies)
-        self._effort = effort
+        self.effort = effort
         try:
             self._core = _core.Analysis([policy.ir_bytes for policy in policies])
         except _core.CoreError as error:
@@ -50,14 +50,14 @@ class Questions:
     def ask(self, kind: str, **fields: Any) -> Data:  # Any: JSON
         """Return the core's answer to one question."""
         question = {"ask": kind, **fields}
-        if self._effort.seconds is not None:
-            question["seconds"] = self._effort.seconds
+        if self.effort.seconds is not None:
+            question["seconds"] = self.effort.seconds
         answer = self._core.ask(json.dumps(question).encode(), self._progress())
         found: Data = json.loads(answer)
         return found
 
     def _progress(self) -> Callable[[int, int, str], bool] | None:
-        report = self._effort.progress
+        report = self.effort.progress
         return None if report is None else lambda done, total, tool: report(done, total, tool) is not False
 
     def find(self, *where: Constraint, tools: Sequence[str | None] = ()) -> Answer:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 
 from bobcat.analysis.engine import Questions, deciding_rule, rule_ref
+from bobcat.analysis.layer_terms import layer_regions
 from bobcat.analysis.model import ORDER, Change, Reason, Region, Side, Unknown, Witness
 from bobcat.bounds.decisions import is_monitored
 from bobcat.bundle.model import Policy
@@ -35,7 +36,7 @@ def terms_regions(questions: Questions, old: int, new: int) -> tuple[tuple[Regio
     reasons: dict[Reason, None] = {}
     pairs = list(_pairs(*policies))
     if pairs and any(policy.layers for policy in policies):
-        return (), (Reason("terms", "approvers and obligations of policies with layers are not compared"),)
+        return layer_regions(questions, policies, _groups, _region, MAX_PAIRS)
     if len(pairs) > MAX_PAIRS:
         message = f"the policies have {len(pairs):,} pairs of terms, and {MAX_PAIRS} are compared"
         return (), (Reason("terms", message),)
