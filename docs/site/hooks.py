@@ -26,9 +26,11 @@ def on_files(files: Any, config: Any) -> Any:  # Any: classes of MkDocs, which t
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Rewrite what only GitHub understands, and give the landing page the width of the navigation."""
+    """Rewrite what only GitHub understands; the landing page and source files get the width of the navigation."""
     if page.file.src_uri == "index.md":
         page.meta["hide"] = ["navigation"]
+    elif page.file.generated_by and page.file.inclusion is InclusionLevel.NOT_IN_NAV:
+        page.meta["hide"] = ["navigation", "toc"]
     return site_markdown(markdown, page.file.src_uri)
 
 

@@ -33,7 +33,10 @@ def outside_files() -> Iterator[tuple[str, Path]]:
 def source_page(path: Path) -> str:
     """Render the page of a source file."""
     language = {".py": "python", ".html": "html", ".yaml": "yaml"}[path.suffix]
-    return f"# {path.name}\n\n````{language}\n{path.read_text(encoding='utf-8')}````\n"
+    index = "../index.md" if path.parent.name == "policies" else "index.md"
+    return (
+        f"# {path.name}\n\nOne of the [examples]({index}).\n\n````{language}\n{path.read_text(encoding='utf-8')}````\n"
+    )
 
 
 def site_markdown(markdown: str, site_path: str) -> str:
