@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, InclusionLevel
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -26,12 +27,21 @@ def on_files(files: Any, config: Any) -> Any:  # Any: classes of MkDocs, which t
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Rewrite what only GitHub understands; the landing page and source files get the width of the navigation."""
+    """Rewrite what only GitHub understands, and set the layout and the weight in searches of some pages."""
+    if page.file.src_uri.startswith(("adr/", "notes/", "changelog", "contributing", "examples/")):
+        page.meta["search"] = {"boost": 0.5}  # behind pages for users
     if page.file.src_uri == "index.md":
         page.meta["hide"] = ["navigation"]
     elif page.file.generated_by and page.file.inclusion is InclusionLevel.NOT_IN_NAV:
         page.meta["hide"] = ["navigation", "toc"]
     return site_markdown(markdown, page.file.src_uri)
+
+
+@event_priority(-100)  # type: ignore[untyped-decorator]  # after the index is written
+def on_post_build(config: Any, **_: Any) -> None:
+    """Write the index of the search as a script, too: pages opened from the disk can load no other file."""
+    index = Path(config.site_dir) / "search" / "search_index.json"
+    index.with_suffix(".js").write_text(f"var __index = {index.read_text(encoding='utf-8')}", encoding="utf-8")
 
 
 def on_page_content(html: str, **_: Any) -> str:

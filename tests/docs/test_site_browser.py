@@ -40,8 +40,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield started
 
 
-def test_search_finds_a_page_by_its_words(browser: Browser, address: str) -> None:
-    browser.get(f"{address}/index.html?q=exclusion+index")
+@pytest.mark.parametrize("from_disk", [False, True], ids=["served", "from the disk"])
+def test_search_finds_a_page_by_its_words(browser: Browser, address: str, from_disk: bool) -> None:
+    browser.get(f"{SITE.as_uri() if from_disk else address}/index.html?q=exclusion+index")
     browser.execute_script("document.querySelector('[data-md-component=search-query]').focus()")
     until(lambda: "The engine" in text_of(browser, ".md-search-result__item"))
 
