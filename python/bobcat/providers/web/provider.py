@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from bobcat.errors import ToolError
@@ -93,30 +93,23 @@ def http(
     return provider.tools()
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class _Provider:
-    def __init__(
-        self,
-        schemes: frozenset[str],
-        ports: frozenset[int] | None,
-        methods: frozenset[str],
-        addresses: AddressCheck,
-        credentials: Credentials,
-        verify: ssl.SSLContext,
-        *,
-        max_bytes: int,
-        max_request_bytes: int,
-        timeout_seconds: float,
-        max_redirects: int,
-    ) -> None:
-        self._schemes, self._ports, self._methods = schemes, ports, methods
-        self._addresses, self._credentials, self._verify = addresses, credentials, verify
-        self._max_bytes, self._max_request_bytes = max_bytes, max_request_bytes
-        self._timeout_seconds, self._max_redirects = timeout_seconds, max_redirects
+    schemes: frozenset[str]
+    ports: frozenset[int] | None
+    methods: frozenset[str]
+    addresses: AddressCheck
+    credentials: Credentials
+    verify: ssl.SSLContext
+    max_bytes: int
+    max_request_bytes: int
+    timeout_seconds: float
+    max_redirects: int
 
     def tools(self) -> ToolSet:
         # A rule on the time sees the one that holds.
-        default_seconds = self._timeout_seconds
-        effect: Effect = "none" if self._methods <= SAFE_METHODS else "unsafe"
+        default_seconds = self.timeout_seconds
+        effect: Effect = "none" if self.methods <= SAFE_METHODS else "unsafe"
 
         @tool(name="net.http", cost="medium", reversible=effect == "none", scope=("net:http",), effect=effect)
         @uses_action
@@ -154,7 +147,7 @@ class _Provider:
             shown = await http_shadow(method, url, headers, body, self._limit(timeout_seconds))
             try:
                 message = self._message(url, method, headers, body)
-                own = self._credentials.fields(message.target, message.headers)
+                own = self.credentials.fields(message.target, message.headers)
             except ToolError as error:
                 return {**shown, "problem": str(error)}
             return {**shown, "provider_headers": sorted(own)}
@@ -164,7 +157,7 @@ class _Provider:
     def _limit(self, asked: float) -> float:
         if not asked > 0:
             raise blocked("timeout_seconds must be greater than 0")
-        return min(asked, self._timeout_seconds)
+        return min(asked, self.timeout_seconds)
 
     def _message(self, url: str, method: str, headers: Mapping[str, str], body: str) -> Message:
         """The request of a call. Raises `ToolError`."""
@@ -173,20 +166,20 @@ class _Provider:
             content = body.encode()
         except UnicodeEncodeError as error:
             raise blocked("the body has half of a surrogate pair, which UTF-8 lacks") from error
-        if method not in self._methods:
-            raise blocked(f"the method {method} is not one of {', '.join(sorted(self._methods))}")
-        if len(content) > self._max_request_bytes:
-            raise blocked(f"the body is longer than {self._max_request_bytes:,} bytes")
+        if method not in self.methods:
+            raise blocked(f"the method {method} is not one of {', '.join(sorted(self.methods))}")
+        if len(content) > self.max_request_bytes:
+            raise blocked(f"the body is longer than {self.max_request_bytes:,} bytes")
         if content and method in ("GET", "HEAD"):
             raise blocked(f"a {method} request has no body")
         return Message(method, target, checked_headers(headers), content)
 
     def _checked(self, target: Target) -> Target:
         """Return the target. Raises `ToolError` for another scheme or port."""
-        if target.scheme not in self._schemes:
-            known = ", ".join(sorted(self._schemes))
+        if target.scheme not in self.schemes:
+            known = ", ".join(sorted(self.schemes))
             raise blocked(f"the scheme `{target.scheme}` is not one of {known}")
-        permitted = target.port == PORTS[target.scheme] if self._ports is None else target.port in self._ports
+        permitted = target.port == PORTS[target.scheme] if self.ports is None else target.port in self.ports
         if not permitted:
             raise blocked(f"the port {target.port} is not permitted")
         return target
@@ -196,8 +189,8 @@ class _Provider:
         opened: list[dict[str, Any]] = [{}]  # Any: JSON
         answer = await self._send(message, action, opened)
         while follow and action is not None and (location := location_of(answer)) is not None:
-            if len(opened) > self._max_redirects:
-                raise blocked(f"more than {self._max_redirects} redirects")
+            if len(opened) > self.max_redirects:
+                raise blocked(f"more than {self.max_redirects} redirects")
             opened.append({"status": answer.status})
             try:
                 message = await self._judged(next_request(message, answer.status, location), action)
@@ -209,7 +202,7 @@ class _Provider:
     async def _judged(self, message: Message, action: Action) -> Message:
         """Return a request that the policy allows. Raises `ToolError` for any other."""
         target = self._checked(message.target)
-        if message.method not in self._methods:
+        if message.method not in self.methods:
             raise blocked(f"the method {message.method} is not permitted")
         changed = {"url": target.url, "method": message.method, "headers": message.headers}
         decision = await action.judge({**action.request.args, **changed, "body": message.body.decode()})
@@ -219,8 +212,8 @@ class _Provider:
 
     async def _send(self, message: Message, action: Action | None, opened: list[dict[str, Any]]) -> Answer:
         target = message.target
-        own = self._credentials.fields(target, message.headers)
-        addresses = await self._addresses.addresses_of(target)
+        own = self.credentials.fields(target, message.headers)
+        addresses = await self.addresses.addresses_of(target)
 
         def connected(address: str) -> None:
             opened[-1].update(host=target.host, port=target.port, address=address)
@@ -230,19 +223,19 @@ class _Provider:
         return await send(
             replace(message, headers={**message.headers, **own}),
             addresses,
-            max_bytes=self._max_bytes,
-            verify=self._verify if target.scheme == "https" else None,
+            max_bytes=self.max_bytes,
+            verify=self.verify if target.scheme == "https" else None,
             connected=connected,
         )
 
     def _result(self, message: Message, answer: Answer) -> dict[str, Any]:
-        content = self._credentials.redacted(answer.body)
+        content = self.credentials.redacted(answer.body)
         kind = next(iter(answer.header("content-type")), "")
         text, encoding = as_text(content, kind, truncated=answer.truncated)
         return {
             "status": answer.status,
             "url": message.target.url,
-            "headers": returned(answer.headers, self._credentials),
+            "headers": returned(answer.headers, self.credentials),
             "body": text,
             "encoding": encoding,
             "truncated": answer.truncated,
