@@ -90,7 +90,8 @@ def test_every_way_to_build_adds_the_hook() -> None:
     assert backend.count("add_to_wheel(Path(directory, made), build())") == 2
     makefile = (ROOT / "Makefile").read_text()
     assert "rust/profile/hook_script.py $(BIN)" in makefile
-    assert "rust/profile/hook_script.py dist/*.whl" in makefile
+    assert ".ci/wheel " in makefile
+    assert 'rust/profile/hook_script.py "$out"/*.whl' in (ROOT / ".ci/wheel").read_text()
 
 
 def test_the_hook_is_installed() -> None:
