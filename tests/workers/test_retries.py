@@ -65,8 +65,7 @@ async def run_of(store: Any, run_id: str = "r") -> RunSummary:
 
 def is_over(store: Any, run_id: str = "r") -> Callable[[], Any]:
     async def check() -> bool:
-        run = await run_of(store, run_id)  # an attempt sets `failed` before the worker decides about a further one
-        return run.status in ("failed", "dead") and "attempts" in run.detail
+        return (await run_of(store, run_id)).status in ("failed", "dead")
 
     return check
 

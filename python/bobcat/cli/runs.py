@@ -63,7 +63,7 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
         ("updated", run.updated.isoformat(timespec="seconds")),
         ("restored", "the store was restored since then: unsafe actions wait for approvals" if run.restored else ""),
         ("error", safe_text(run.detail.get("error") or (job.error if job else None) or "")),
-        ("approvals", safe_names(run.detail.get("approvals") or ())),
+        ("approvals", safe_names((run.detail.get("approvals") or ()) if run.status == "suspended" else ())),
     ]
     if job is not None:
         rows += [

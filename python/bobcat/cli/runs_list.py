@@ -51,7 +51,7 @@ def list_(store_url: str, *, limit: int, after: str | None, output_format: str, 
         write_json([run_json(run) for run in found])
         return
     for run in found:
-        name, detail = safe_text(run.run_id), safe_text(run.detail.get("error") or _waits_for(run))
+        name, detail = safe_text(run.run_id), safe_text(_problem(run) or _waits_for(run))
         echo_line(f"{name}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {detail}".rstrip())
     if more:
         click.echo(f"more: --after '{safe_text(f'{found[-1].updated.isoformat()}/{found[-1].run_id}')}'", err=True)
@@ -86,6 +86,11 @@ def _cursor(text: str) -> RunSummary:
     except (ValueError, OverflowError) as error:
         raise click.BadParameter("not `TIME/RUN`, with the time in ISO 8601", param_hint="'--after'") from error
     return cursor_at(moment, run_id)
+
+
+def _problem(run: RunSummary) -> object:
+    """The error of a run. That of the last attempt says nothing about the one in progress."""
+    return None if run.status == "running" else run.detail.get("error")
 
 
 def _waits_for(run: RunSummary) -> str:

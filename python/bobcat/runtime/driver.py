@@ -139,6 +139,7 @@ class RunDriver:
                 interrupts=interrupts,
                 owner=options.owner,
                 lease_seconds=options.lease_seconds,
+                claimed=options.lease,
             )
             if options.turn is None:
                 background = _BACKGROUND - {"action.result"} if setup.shows_results else _BACKGROUND

@@ -27,6 +27,7 @@ from bobcat.runtime.lease import LeaseKeeper, Loss
 from bobcat.runtime.outbox import Outbox
 from bobcat.runtime.reply import Proposal, reply_from_body
 from bobcat.runtime.resume_check import Binding, mismatch
+from bobcat.stores.errors import lease_lost
 from bobcat.stores.protocol import (
     BatchingStore,
     GroupingStore,
@@ -86,6 +87,7 @@ class RunJournal:
         interrupts: Interrupts,
         owner: str | None,
         lease_seconds: float,
+        claimed: LeaseKeeper | None = None,
     ) -> None:
         self.store = store
         self.chain = Chain(_record, _link if compat.guards_journal else None, run_id)
@@ -117,10 +119,12 @@ class RunJournal:
         """False when something beside the journal depends on the first lease of the attempt."""
         self._unwritten = False
         """True while a lease from `begin` has protected no write: a crash of the store may undo it."""
+        self._is_claimed = claimed is not None
+        """True when the caller has the lease, and records the status of a failed run."""
         self.on_record: Callable[[], None] | None = None
         """Called after each record that `write` appended."""
         if compat.guards_journal and has_leases(store):
-            self.lease_keeper = LeaseKeeper(store, run_id, owner=owner, seconds=lease_seconds)
+            self.lease_keeper = claimed or LeaseKeeper(store, run_id, owner=owner, seconds=lease_seconds)
             self.append = self.lease_keeper.write
 
     def group(self, held: frozenset[str], background: frozenset[str] = frozenset(), *, concludes: bool = False) -> None:
@@ -175,6 +179,16 @@ class RunJournal:
         if lease_keeper is None:
             return None
         summary: RunSummary | None
+        if self._is_claimed:
+            if lease_keeper.is_due():
+                await self._call("store.renew", lease_keeper.renew)
+            summary = await self._call("store.load", lease_keeper.store.run, self._run_id)
+            if summary is None or summary.fence != lease_keeper.lease.fence:
+                raise CannotOpen(str(lease_lost(lease_keeper.lease, self._run_id)), "busy")
+            await lease_keeper.stop_heartbeat()
+            lease_keeper.start_heartbeat(self._on_lease_lost)
+            self.restored = summary.restored
+            return summary
         if self._batching is not None:
             summary = await self._call("store.acquire", lease_keeper.begin, self._batching)
             self._unwritten = True
@@ -199,7 +213,8 @@ class RunJournal:
         is_running = (
             self._grouping is not None  # `acquire` has made it `running`
             if summary is None
-            else self._batching is not None and summary.status == "running" and not summary.detail
+            else summary.status == "running"
+            and (self._is_claimed or (self._batching is not None and not summary.detail))
         )
         if journal.final is None and not is_running:
             await self._call("store.acquire", self._set_status, "running", {})
@@ -221,6 +236,8 @@ class RunJournal:
                 raise TimeoutError
         except RunBusy as busy:
             raise CannotOpen(str(busy), "busy") from busy
+        except LeaseLost as lost:
+            raise CannotOpen(str(lost), "busy") from lost
         except asyncio.CancelledError as error:
             if self._interrupts.being_cancelled():
                 raise
@@ -352,7 +369,8 @@ class RunJournal:
     async def close(self, result: RunResult | None) -> None:
         """Save the run's status, when it has a result, and release the lease.
 
-        A store failure at this point changes nothing: the journal has the outcome, and the lease expires.
+        A store failure at this point changes nothing: the journal has the outcome, and the lease expires. A claimed run
+        that has failed stays under its lease.
         """
         if self.lease_keeper is None:
             return
@@ -366,11 +384,18 @@ class RunJournal:
                         await self.lease_keeper.detect_rollback()
                     status = None if result is None else _FINAL.get(result.outcome)
                     if result is not None and status is not None and self._opened and not self._concluded:
-                        await self._end(status, self._detail(result))
+                        if self._is_claimed and status == "failed":
+                            self.lease_keeper.unrecorded = self._detail(result)
+                        else:
+                            await self._end(status, self._detail(result))
         finally:  # also when the run is cancelled here: otherwise the renewals would never end
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
-                    await self.lease_keeper.release()
+                    if self._is_claimed and result is not None and result.outcome == "failed":
+                        await self.lease_keeper.stop_heartbeat()
+                        self.lease_keeper.start_heartbeat(lambda _: None)
+                    else:
+                        await self.lease_keeper.release()
 
     async def _send_last(self, outbox: Outbox) -> None:
         """Write the records that are held or on their way. One that failed is lost, as its run has learned."""

@@ -1,7 +1,8 @@
 """A run's lease: acquired at its start, renewed while it works, released at its end.
 
-`RunJournal` holds one for a run in a store with leases. Between two renewals the run uses its own monotonic clock,
-which reaches the end of a lease before the store's clock does: it starts counting before the request to the store.
+`RunJournal` holds one for a run in a store with leases, its own or that of a caller that has claimed the run. Between
+two renewals the run uses its own monotonic clock, which reaches the end of a lease before the store's clock does: it
+starts counting before the request to the store.
 
 The lease thread of the process renews it (`bobcat.stores.heartbeat`), so that a call that blocks the event loop costs
 no lease. A store without `lease_renewals`, or an event loop with a time of its own, has a task instead.
@@ -67,6 +68,19 @@ class LeaseKeeper:
         self.due = 0.0
         self.paused = False
         """While true, the lease is neither renewed nor expired: a transaction of the store protects it."""
+        self.unrecorded: Mapping[str, Any] = {}
+        """Detail of the status of a failed run that its caller records: see `claimed`."""
+
+    @classmethod
+    def claimed(cls, store: DurableStore, lease: Lease, *, seconds: float, began: float) -> LeaseKeeper:
+        """The keeper of a lease that a worker has taken, requested at the time `began` of the event loop.
+
+        `run_agent` works under it, and leaves a run that has failed `running` and leased: the worker records whether
+        the run is tried again, in one write with its outcome.
+        """
+        keeper = cls(store, lease.run_id, owner=lease.owner, seconds=seconds)
+        keeper._set_lease(lease, began)
+        return keeper
 
     @property
     def lease(self) -> Lease:

@@ -26,7 +26,7 @@ from bobcat.runtime.budget import check_budget, cost_cap
 from bobcat.runtime.candidate import Candidate
 from bobcat.runtime.compat import CompatOptions
 from bobcat.runtime.extra import Extra
-from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, MIN_LEASE_SECONDS
+from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, MIN_LEASE_SECONDS, LeaseKeeper
 from bobcat.runtime.memory import RunMemory
 from bobcat.runtime.obligations import NO_HANDLERS, Handlers
 from bobcat.runtime.resume_check import check_allowed
@@ -57,6 +57,13 @@ class Durable:
     app_version: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimedDurable(Durable):
+    """The journal of a run that a worker has claimed: `run_agent` acquires no lease, see `LeaseKeeper.claimed`."""
+
+    lease: LeaseKeeper | None = None
+
+
 class Options(msgspec.Struct, kw_only=True, frozen=True):
     """The keyword arguments of `run_agent`, checked at the start of the run."""
 
@@ -77,6 +84,8 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     lease_seconds: float = DEFAULT_LEASE_SECONDS
     allow_changed: Collection[str] = ()
     app_version: str = ""
+    lease: LeaseKeeper | None = None
+    """The lease that the caller has on the run."""
     clock: Callable[[], datetime] | None = None
     extra: Extra | None = None
     user_task: str | None = None
@@ -120,7 +129,7 @@ def durable_of(
     twice += ["allow_changed"] if allow_changed else []
     if twice:
         raise TypeError(f"durable has the journal of the run already; leave out {', '.join(twice)}")
-    return {name: getattr(given, name) for name in Durable.__dataclass_fields__}
+    return {name: getattr(given, name) for name in type(given).__dataclass_fields__}
 
 
 def checked(options: Options, compat: CompatOptions) -> frozenset[str]:

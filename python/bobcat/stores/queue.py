@@ -68,6 +68,8 @@ class Claim:
     entry: QueueEntry
     taken_over: bool
     """True when the run was `running` and its worker died."""
+    began: float = 0.0
+    """Time of the worker's event loop before it asked; the lease counts from there. Set by the worker."""
 
 
 @runtime_checkable

@@ -13,9 +13,8 @@ from typing import Any
 
 from bobcat.errors import JobError, ThreadBusy, ThreadError
 from bobcat.model.run import Message, RunResult
-from bobcat.runtime.lease import LeaseKeeper
 from bobcat.runtime.resume_check import agent_identity
-from bobcat.stores.protocol import RunBusy, RunStatus
+from bobcat.stores.protocol import RunStatus
 from bobcat.threads import Asked, Ended, Thread, ThreadEvent
 from bobcat.threads.journal import ThreadJournal
 from bobcat.workers.registry import Attempt
@@ -23,28 +22,19 @@ from bobcat.workers.suspended import answered
 
 
 async def run_turn(attempt: Attempt) -> RunResult:
-    """Send the task of a job to its thread, once for each job, and execute the turn. The job is leased meanwhile.
+    """Send the task of a job to its thread, once for each job, and execute the turn.
 
     Raises `JobError` for a turn that failed, and the errors of the thread.
     """
-    job = attempt.job
-    keeper = LeaseKeeper(attempt.store, job.run_id, owner=attempt.owner, seconds=attempt.lease_seconds)
-    try:
-        await keeper.acquire()
-    except RunBusy as error:
-        return _waits(attempt, str(error))
-    keeper.start_heartbeat(lambda _: None)
     try:
         async with _thread(attempt) as thread:
             events = await _executed(attempt, thread)
         result = _result(attempt, events)
         if result.code != "busy":
-            await _record(keeper, attempt, result, events)
+            await _record(attempt, result, events)
         return result
     except ThreadBusy as error:
         return _waits(attempt, str(error))
-    finally:
-        await keeper.release()
 
 
 async def end_turn(attempt: Attempt, reason: str) -> None:
@@ -97,8 +87,8 @@ def _waits(attempt: Attempt, reason: str) -> RunResult:
     return RunResult(attempt.job.run_id, policy, error=reason, outcome="superseded", code="busy")
 
 
-async def _record(keeper: LeaseKeeper, attempt: Attempt, result: RunResult, events: list[ThreadEvent]) -> None:
-    """Record the outcome of the turn as the status of the job's run."""
+async def _record(attempt: Attempt, result: RunResult, events: list[ThreadEvent]) -> None:
+    """Record the outcome of the turn as the status of the job's run, and release it."""
     detail: dict[str, Any] = {"thread": attempt.job.thread, "turn": events[-1].turn}
     if result.error is not None:
         detail["error"] = result.error
@@ -106,7 +96,8 @@ async def _record(keeper: LeaseKeeper, attempt: Attempt, result: RunResult, even
         detail["approvals"] = list(result.approvals)
     statuses: Mapping[str, RunStatus] = {"succeeded": "succeeded", "suspended": "suspended", "cancelled": "cancelled"}
     status = statuses[result.outcome]
-    await attempt.store.set_status(attempt.job.run_id, status, detail=detail, lease=keeper.lease)
+    await attempt.store.set_status(attempt.job.run_id, status, detail=detail, lease=attempt.lease.lease)
+    await attempt.lease.release()
 
 
 @asynccontextmanager
@@ -116,8 +107,8 @@ async def _thread(attempt: Attempt, arguments: Mapping[str, Any] | None = None) 
     options.pop("task", None)
     try:
         thread = Thread(
-            attempt.store, attempt.job.thread, busy="refuse", owner=attempt.owner,
-            lease_seconds=attempt.lease_seconds, **options,
+            attempt.store, attempt.job.thread, busy="refuse", owner=attempt.lease.lease.owner,
+            lease_seconds=attempt.lease.seconds, **options,
         )  # fmt: skip
     except TypeError as error:
         raise JobError("not_a_run", f"the run `{attempt.job.name}` cannot be a turn of a thread: {error}") from error

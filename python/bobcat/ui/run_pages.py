@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
-from typing import assert_never
+from typing import TypeGuard, assert_never
 from urllib.parse import urlencode
 
 from bobcat.approvals.inbox import JOB_KIND, Approvals
@@ -131,8 +131,9 @@ def runs_parts(page: Page, filters: Filters, now: datetime) -> Iterator[str]:
 
 
 def _run_row(run: RunSummary, job: Job | None, now: datetime) -> str:
-    problem = run.detail.get("error") or ""
-    waits = f"waits for {len(run.detail['approvals'])} approvals" if _listed(run.detail.get("approvals")) else ""
+    problem = (run.status != "running" and run.detail.get("error")) or ""
+    asked = run.detail.get("approvals") if run.status == "suspended" else None
+    waits = f"waits for {len(asked)} approvals" if _listed(asked) else ""
     return (
         f'<tr><th scope="row"><a href="{run_path(run.run_id)}">{name(run.run_id, limit=80)}</a></th>'
         f"{cell(status_html(run.status))}{cell(ago(run.updated, now))}{cell(f'{run.records:,}', 'n')}"
@@ -141,7 +142,7 @@ def _run_row(run: RunSummary, job: Job | None, now: datetime) -> str:
     )
 
 
-def _listed(value: object) -> bool:
+def _listed(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, list | tuple) and bool(value)
 
 

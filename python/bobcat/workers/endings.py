@@ -10,6 +10,7 @@ from logging import ERROR, INFO
 from typing import Any
 
 from bobcat.logs import logger
+from bobcat.runtime.lease import LeaseKeeper
 from bobcat.stores.protocol import (
     DurableStore,
     LeaseLost,
@@ -19,6 +20,7 @@ from bobcat.stores.protocol import (
     RunSummary,
     StatusConflict,
     change_status,
+    grouping,
 )
 from bobcat.stores.queue import Claim, QueueStore
 from bobcat.text.json_text import format_exception
@@ -32,7 +34,6 @@ log = logger("workers")
 
 RUNNING: tuple[RunStatus, ...] = ("running",)
 QUEUED: tuple[RunStatus, ...] = ("queued",)
-FAILED: tuple[RunStatus, ...] = ("failed",)
 
 
 class Endings:
@@ -59,12 +60,11 @@ class Endings:
         claim: Claim,
         entry: QueueEntry,
         detail: dict[str, Any],  # Any: JSON
-        expected: tuple[RunStatus, ...] = RUNNING,
     ) -> None:
         """Queue a claimed run again. Raises `StatusConflict` when it has ended, or another worker has it."""
         run_id, owner = claim.lease.run_id, claim.lease.owner
         recorded = journal_detail(await self._store.run(run_id))
-        await self._queue.queue(run_id, entry, detail={**recorded, **detail}, expected=expected, owner=owner)
+        await self._queue.queue(run_id, entry, detail={**recorded, **detail}, expected=RUNNING, owner=owner)
 
     async def end(self, claim: Claim, status: RunStatus, error: str) -> Delivery:
         """End a claimed run of which nothing is executed."""
@@ -145,14 +145,19 @@ class Endings:
             log.error("on_dead failed for run %s: %s", job.run_id, format_exception(problem))
 
     async def failed(
-        self, claim: Claim, job: Job, error: str, *, code: str | None, trace: str | None = None
+        self, claim: Claim, job: Job, error: str, *, lease: LeaseKeeper, code: str | None, trace: str | None = None
     ) -> Delivery:
-        """Retry the run later, or let it fail; either way, record its error and its traceback."""
+        """Retry the run later, or let it fail; either way, record its error and its traceback.
+
+        The run is `running` until then: one write has the outcome of the attempt and what becomes of the run.
+        """
         rule = self._workers.retry_of(job.kind).of(code)
         pause = None if rule is None else rule.pause(job.attempts)
         again = None if pause is None else await self._store.now() + timedelta(seconds=pause)
         await self._jobs.change(job.run_id, error=error)
-        detail: dict[str, Any] = {"error": error} if trace is None else {"error": error, "traceback": trace}
+        detail: dict[str, Any] = {**lease.unrecorded, "error": error}
+        if trace is not None:
+            detail["traceback"] = trace
         status: RunStatus = "queued"
         if again is None:
             detail["attempts"] = job.attempts
@@ -168,13 +173,11 @@ class Endings:
         try:
             if again is not None:
                 retried = replace(job, run_at=again)
-                await self.requeue(
-                    claim, replace(claim.entry, run_at=again), {**retried.detail(), **detail}, (*RUNNING, *FAILED)
-                )
+                await self.requeue(claim, replace(claim.entry, run_at=again), {**retried.detail(), **detail})
                 if self._dispatcher is not None:
                     await self._dispatcher.enqueue(retried)
             else:
-                await self._record_failure(claim, status, detail)
+                await self._record_failure(lease, status, detail)
         except (StatusConflict, LeaseLost) as conflict:  # it was cancelled, or resumed, at this moment
             found = conflict.status if isinstance(conflict, StatusConflict) else "busy"
             return Delivery(found, error=error)
@@ -182,12 +185,17 @@ class Endings:
             await self._report_dead(job, f"{detail['reason']}: {error}", trace)
         return Delivery(status, again, error)
 
-    async def _record_failure(self, claim: Claim, status: RunStatus, detail: dict[str, Any]) -> None:  # Any: JSON
-        """Set the status `failed` or `dead`, and release the run. The attempt itself may have set `failed` already."""
-        run_id = claim.lease.run_id
-        detail = {**journal_detail(await self._store.run(run_id)), **detail}
-        await self._store.set_status(run_id, status, detail=detail, expected=(*RUNNING, *FAILED))
-        await self._store.release(claim.lease)
+    async def _record_failure(self, keeper: LeaseKeeper, status: RunStatus, detail: dict[str, Any]) -> None:
+        """Set the status `failed` or `dead`, and release the run."""
+        if keeper.is_due():
+            await keeper.renew()
+        lease, together = keeper.lease, grouping(self._store)
+        detail = {**journal_detail(await self._store.run(lease.run_id)), **detail}
+        if together is not None:
+            await together.finish(status, detail=detail, lease=lease)
+        else:
+            await self._store.set_status(lease.run_id, status, detail=detail, lease=lease)
+            await self._store.release(lease)
 
 
 def job_fields(job: Job) -> dict[str, Any]:  # Any: attributes of a log record

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from bobcat.aio.cancel import CancelToken
 from bobcat.errors import JobError
 from bobcat.model.run import RunResult
+from bobcat.runtime.lease import LeaseKeeper
 from bobcat.stores.protocol import DurableStore
 from bobcat.workers.app_versions import ON_VERSION, OnVersion
 from bobcat.workers.cron import parse_cron
@@ -35,13 +36,15 @@ FIRING = "trigger:"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a job: the `arguments` of `run_agent` that the app made for it, and what the worker supplies."""
+    """One attempt at a job: the `arguments` of `run_agent` that the app made for it, and what the worker supplies.
+
+    The `lease` is that of the job's run; the worker ends it after the attempt.
+    """
 
     store: DurableStore
     job: Job
     arguments: Mapping[str, Any]
-    owner: str
-    lease_seconds: float
+    lease: LeaseKeeper
     cancel: CancelToken
 
 

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from time import monotonic
 from uuid import uuid4
@@ -17,14 +18,14 @@ from bobcat.approvals import durable_approvals
 from bobcat.errors import JobError
 from bobcat.logs import logger, traceback_of
 from bobcat.model.run import RunResult
+from bobcat.runtime.lease import LeaseKeeper
 from bobcat.runtime.loop import run_agent
-from bobcat.runtime.options import Durable
+from bobcat.runtime.options import ClaimedDurable
 from bobcat.stores.protocol import LIVE, DurableStore, StatusConflict
 from bobcat.stores.queue import Claim, ClaimRequest, with_queue
 from bobcat.text.json_text import format_exception
 from bobcat.workers.activity import Activity
 from bobcat.workers.adoption import adopt_run, adopt_runs
-from bobcat.workers.claimed_lease import renewed
 from bobcat.workers.dispatch import Delivery, RunQueue
 from bobcat.workers.endings import Endings, job_fields
 from bobcat.workers.job import KIND, Job, job_from_json
@@ -111,6 +112,7 @@ class Runner:
         """Take the next run of the queue, or the named one. None when none is due for this worker."""
         await self._share.refresh()
         while True:
+            began = asyncio.get_running_loop().time()
             owner = f"{self.owner if self._name is None else self._name.owner}:{uuid4().hex[:8]}"
             claim = await self.queue.claim(owner, self.request(run_id), seconds=self.lease_seconds)
             if claim is None or await self._share.may_start(claim.entry.kind):
@@ -121,7 +123,7 @@ class Runner:
         if claim is not None and not claim.taken_over:
             now = claim.lease.expires - timedelta(seconds=self.lease_seconds)
             self.activity.count_claim(claim.entry.kind, (now - claim.entry.run_at).total_seconds())
-        return claim
+        return None if claim is None else replace(claim, began=began)
 
     async def run_next(self) -> Delivery | None:
         """Claim the next run of the queue and execute it; None when none is due. For an engine that wakes workers.
@@ -173,15 +175,18 @@ class Runner:
             ended = await self._endings.after_death(claim, job)
             if ended is not None:
                 return ended
+        keeper = LeaseKeeper.claimed(self.store, claim.lease, seconds=self.lease_seconds, began=claim.began)
+        keeper.start_heartbeat(lambda _: None)  # the app's function may take long; the run notices a loss itself
         try:
-            with renewed(self.store, claim.lease, self.lease_seconds):
-                return await self._counted_attempt(claim, job)
+            return await self._counted_attempt(claim, job, keeper)
         except asyncio.CancelledError:
             # A run that ended at this moment keeps its status; where the store is unavailable, the lease expires.
             with suppress(Exception):
                 async with asyncio.timeout(ENDING_SECONDS):
                     await self._endings.put_back(claim, entry.run_at, job)
             raise
+        finally:
+            await keeper.stop_heartbeat()
 
     async def _unclaimed(self, job: Job) -> Delivery:
         """The delivery for a run that could not be claimed, as far as its state now shows the reason."""
@@ -211,23 +216,23 @@ class Runner:
             log.warning("run %s was not delivered: %s", run_id, format_exception(error), extra={"run_id": run_id})
         return Delivery("damaged", await self.store.now() + timedelta(seconds=self.lease_seconds), str(error))
 
-    async def _counted_attempt(self, claim: Claim, job: Job) -> Delivery:
+    async def _counted_attempt(self, claim: Claim, job: Job, keeper: LeaseKeeper) -> Delivery:
         """Execute an attempt, and count it."""
         began = monotonic()
         with self.activity.running(job.run_id):
-            delivery = await self._attempt(claim, job)
+            delivery = await self._attempt(claim, job, keeper)
         self.activity.count_attempt(job.kind, delivery.outcome, monotonic() - began)
         if delivery.outcome == "busy" and delivery.begun:
             self.activity.count_lease_loss()
         return delivery
 
-    async def _attempt(self, claim: Claim, job: Job) -> Delivery:
+    async def _attempt(self, claim: Claim, job: Job, keeper: LeaseKeeper) -> Delivery:
         token = CancelToken()
         fields = job_fields(job)
         log.info("run %s: %s begins, attempt %d", job.run_id, job.name, job.attempts, extra=fields)
         try:
             arguments = await self.workers.make(job)
-            attempt = Attempt(self.store, job, arguments, claim.lease.owner, self.lease_seconds, token)
+            attempt = Attempt(self.store, job, arguments, keeper, token)
             arguments.setdefault("on_approval", durable_approvals(self.store))
             if job.tenant:
                 arguments.setdefault("tenant", job.tenant)
@@ -235,33 +240,34 @@ class Runner:
             if job.thread:
                 async with self._watching(job, token):
                     result = await self.workers.run_turn(attempt)
-                return await self._settle(claim, job, result)
+                return await self._settle(claim, job, result, keeper)
             agent, task = arguments.pop("agent"), arguments.pop("task")
             async with self._watching(job, token):
                 result = await run_agent(
                     agent,
                     task,
-                    durable=Durable(
+                    durable=ClaimedDurable(
                         self.store,
                         job.run_id,
-                        attempt.owner,
+                        claim.lease.owner,
                         self.lease_seconds,
                         arguments.pop("allow_changed", ()),
                         self.workers.version,
+                        keeper,
                     ),
                     cancel=token,
                     **arguments,
                 )
         except JobError as error:
-            return await self._endings.failed(claim, job, str(error), code=error.code)
+            return await self._endings.failed(claim, job, str(error), lease=keeper, code=error.code)
         except FAULTS as error:  # the app's own code, or invalid arguments
             raise_if_cancelled(error)
             text, trace = format_exception(error), traceback_of(error)
-            return await self._endings.failed(claim, job, text, code="app_failed", trace=trace)
+            return await self._endings.failed(claim, job, text, lease=keeper, code="app_failed", trace=trace)
         log.info("run %s: %s", job.run_id, result.outcome, extra={**fields, "status": result.outcome})
-        return await self._settle(claim, job, result)
+        return await self._settle(claim, job, result, keeper)
 
-    async def _settle(self, claim: Claim, job: Job, result: RunResult) -> Delivery:
+    async def _settle(self, claim: Claim, job: Job, result: RunResult, keeper: LeaseKeeper) -> Delivery:
         """The delivery for the outcome of an attempt."""
         match result.outcome:
             case "succeeded" | "cancelled":
@@ -281,7 +287,9 @@ class Runner:
                 return Delivery("suspended", error=result.error)
             case "failed":
                 error = result.error or "failed"
-                return await self._endings.failed(claim, job, error, code=result.code, trace=result.traceback)
+                return await self._endings.failed(
+                    claim, job, error, lease=keeper, code=result.code, trace=result.traceback
+                )
 
     async def sweep(self) -> list[str]:
         """Do what no event announces, and return the runs that this worker could claim, in their order.
