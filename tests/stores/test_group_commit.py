@@ -47,9 +47,9 @@ class Server:
         self.sizes: list[int] = []
         self.at_once = self.most_at_once = 0
         self._refuses, self._fails, self._pause = refuses, fails, pause
-        self.commits = GroupCommit(self.together, self.alone)
+        self.commits = GroupCommit[Unit, None](self.together, self.alone)
 
-    async def together(self, units: Sequence[Unit]) -> set[str]:
+    async def together(self, units: Sequence[Unit]) -> dict[str, None]:
         self.sizes.append(len(units))
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -62,7 +62,7 @@ class Server:
             assert len(set(runs)) == len(runs) <= MAX_RUNS
             kept = {run_id for run_id in runs if run_id not in self._refuses}
             self.made += [(row.run_id, row.seq) for each in units for row in each.rows if row.run_id in kept]
-            return kept
+            return dict.fromkeys(kept)
         finally:
             self.at_once -= 1
 
@@ -88,7 +88,7 @@ def test_every_unit_is_made_once_in_the_order_of_its_run(
     async def write(number: int, counts: list[int]) -> None:
         first = 0
         for count in counts:
-            made = server.commits.append(unit(str(number), first, count))
+            made = server.commits.write(unit(str(number), first, count))
             if number in refused:
                 with pytest.raises(LeaseLost):
                     await made
@@ -111,8 +111,8 @@ def test_appends_that_wait_share_a_statement_and_a_second_one_of_a_run_waits() -
     server = Server(pause=3)
 
     async def main() -> None:
-        first = [asyncio.create_task(server.commits.append(unit(f"r{number}", 0))) for number in range(100)]
-        again = asyncio.create_task(server.commits.append(unit("r0", 1)))
+        first = [asyncio.create_task(server.commits.write(unit(f"r{number}", 0))) for number in range(100)]
+        again = asyncio.create_task(server.commits.write(unit("r0", 1)))
         await asyncio.gather(*first, again)
 
     asyncio.run(main())
@@ -125,16 +125,16 @@ def test_a_call_that_is_cancelled_while_it_waits_is_not_made_and_delays_no_other
     server = Server(pause=5)
 
     async def main() -> None:
-        tasks = [asyncio.create_task(server.commits.append(unit(f"r{number}", 0))) for number in range(9)]
+        tasks = [asyncio.create_task(server.commits.write(unit(f"r{number}", 0))) for number in range(9)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        late = asyncio.create_task(server.commits.append(unit("late", 0)))
+        late = asyncio.create_task(server.commits.write(unit("late", 0)))
         await asyncio.sleep(0)
         late.cancel()
         await asyncio.gather(*tasks)
         with pytest.raises(asyncio.CancelledError):
             await late
-        await server.commits.append(unit("after", 0))
+        await server.commits.write(unit("after", 0))
 
     asyncio.run(main())
     assert {run_id for run_id, _ in server.made} == {*(f"r{number}" for number in range(9)), "after"}
@@ -161,14 +161,14 @@ def test_concurrent_runs_share_commits_and_keep_their_journals(make: Callable[..
             together = 0
             every = store._append_units
 
-            async def counted(units: Sequence[Unit]) -> set[str]:
+            async def counted(units: Sequence[Unit]) -> dict[str, None]:
                 nonlocal together
                 kept = await every(units)
-                assert kept == {each.lease.run_id for each in units}
+                assert kept.keys() == {each.run_id for each in units}
                 together += 1
                 return kept
 
-            store._commits = GroupCommit(counted, store._append_unit)
+            store._commits = GroupCommit[Unit, None](counted, store._append_unit)
 
             async def write(lease: Lease) -> None:
                 for seq in range(records):

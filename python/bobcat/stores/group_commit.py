@@ -1,16 +1,16 @@
-"""Group commit: appends of concurrent runs share a round trip, a commit and a wait for the disk.
+"""Group commit: writes of concurrent runs share a round trip, a commit and a wait for the disk.
 
-While a commit is on its way, further appends wait for the next one; those of a lone run wait for nothing. A group makes
-only the appends that need no second look: the lease is held, and the records follow the last one. Every other append,
-and all of a group that fails, is made by itself.
+While a commit is on its way, further writes wait for the next one; those of a lone run wait for nothing. A group makes
+only the writes that need no second look: an append whose lease is held and whose records follow the last one, a lease
+on a run that no other worker holds. Every other write, and all of a group that fails, is made by itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from bobcat.journal.records import StepRecord
 from bobcat.stores.codec import RecordRow, row_of
@@ -37,9 +37,26 @@ class Unit(NamedTuple):
     status: RunStatus | None = None
     detail: str | None = None
 
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return self.lease.run_id
+
     def fits_group(self) -> bool:
         """Return true if the records are few, and have consecutive positions."""
         return len(self.rows) <= MAX_ROWS and all(row.seq == self.rows[0].seq + at for at, row in enumerate(self.rows))
+
+
+class Beginning(NamedTuple):
+    """The acquisition of a run by an owner, for so many seconds."""
+
+    run_id: str
+    owner: str
+    seconds: float
+
+    def fits_group(self) -> bool:
+        """Return true: it is one statement."""
+        return True
 
 
 def unit_of(
@@ -53,36 +70,52 @@ def unit_of(
     return Unit(lease, rows, [uuid.uuid4() for _ in rows], status, detail)
 
 
-class GroupCommit:
-    """Appends units: `together` those of several runs, `alone` the others.
+class Grouped(Protocol):
+    """A write of one run."""
 
-    `together` returns the ids of the runs whose units are durable; it has no effect on the others.
+    @property
+    def run_id(self) -> str:
+        """The run."""
+
+    def fits_group(self) -> bool:
+        """Return true if a group may make it."""
+
+
+W = TypeVar("W", bound=Grouped)
+R = TypeVar("R")
+
+
+class GroupCommit(Generic[W, R]):
+    """Makes writes: `together` those of several runs, `alone` the others.
+
+    `together` returns the results by run id of the writes that it made; it has no effect on the others.
     """
 
     def __init__(
-        self, together: Callable[[Sequence[Unit]], Awaitable[set[str]]], alone: Callable[[Unit], Awaitable[None]]
+        self, together: Callable[[Sequence[W]], Awaitable[Mapping[str, R]]], alone: Callable[[W], Awaitable[R]]
     ) -> None:
         self._together, self._alone = together, alone
-        self._waiting: list[tuple[Unit, asyncio.Future[bool]]] = []
+        self._waiting: list[tuple[W, asyncio.Future[Mapping[str, R]]]] = []
         self._writers: set[asyncio.Task[None]] = set()
         self._writing = 0
 
-    async def append(self, unit: Unit) -> None:
-        """Append a unit; it is durable then. Raises as `alone`."""
-        if not unit.fits_group() or not await self._is_appended(unit):
-            await self._alone(unit)
+    async def write(self, unit: W) -> R:
+        """Make a write; it is done then. Raises as `alone`."""
+        made = await self._made(unit) if unit.fits_group() else {}
+        return made[unit.run_id] if unit.run_id in made else await self._alone(unit)
 
-    async def _is_appended(self, unit: Unit) -> bool:
+    async def _made(self, unit: W) -> Mapping[str, R]:
+        """The results of the group that the write was in."""
         if self._writing < GROUPS_AT_ONCE and not self._waiting:  # PERF: without a task, and a wait for it
             self._writing += 1
             try:
-                return unit.lease.run_id in await self._together([unit])
+                return await self._together([unit])
             except Exception:  # it is made by itself, with its own retries and its own error
-                return False
+                return {}
             finally:
                 self._writing -= 1
                 self._begin()
-        made: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        made: asyncio.Future[Mapping[str, R]] = asyncio.get_running_loop().create_future()
         self._waiting.append((unit, made))
         self._begin()
         return await made
@@ -97,28 +130,28 @@ class GroupCommit:
     async def _write(self) -> None:
         try:
             while batch := self._next():
-                kept: set[str] = set()
+                results: Mapping[str, R] = {}
                 try:
-                    kept = await self._together([unit for unit, _ in batch])
-                except Exception:  # each unit is made by itself
-                    kept = set()
+                    results = await self._together([unit for unit, _ in batch])
+                except Exception:  # each is made by itself
+                    results = {}
                 finally:
-                    for unit, made in batch:
+                    for _, made in batch:
                         if not made.done():
-                            made.set_result(unit.lease.run_id in kept)
+                            made.set_result(results)
         finally:  # no other task runs between the last `_next` and this line
             self._writing -= 1
 
-    def _next(self) -> list[tuple[Unit, asyncio.Future[bool]]]:
-        """Take the units that wait, at most one of a run, in their order. Those of cancelled calls are dropped."""
-        taken: dict[str, tuple[Unit, asyncio.Future[bool]]] = {}
-        left: list[tuple[Unit, asyncio.Future[bool]]] = []
+    def _next(self) -> list[tuple[W, asyncio.Future[Mapping[str, R]]]]:
+        """Take the writes that wait, at most one of a run, in their order. Those of cancelled calls are dropped."""
+        taken: dict[str, tuple[W, asyncio.Future[Mapping[str, R]]]] = {}
+        left: list[tuple[W, asyncio.Future[Mapping[str, R]]]] = []
         for unit, made in self._waiting:
             if made.done():
                 continue
-            if unit.lease.run_id in taken or len(taken) == MAX_RUNS:
+            if unit.run_id in taken or len(taken) == MAX_RUNS:
                 left.append((unit, made))
             else:
-                taken[unit.lease.run_id] = unit, made
+                taken[unit.run_id] = unit, made
         self._waiting = left
         return list(taken.values())

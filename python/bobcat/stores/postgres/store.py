@@ -16,10 +16,10 @@ from bobcat.stores.backup_items import SavedItem
 from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, moment_of, record_of, row_of, text_of
 from bobcat.stores.counts import StoreCounts
 from bobcat.stores.errors import ENDED, JournalGap, duplicate_record, lease_lost, without_driver
-from bobcat.stores.group_commit import GroupCommit, Unit, unit_of
+from bobcat.stores.group_commit import Beginning, GroupCommit, Unit, unit_of
 from bobcat.stores.heartbeat import lease_thread
-from bobcat.stores.postgres.appends import append_units
-from bobcat.stores.postgres.queue import PostgresQueue
+from bobcat.stores.postgres.grouped import append_units, begin_runs
+from bobcat.stores.postgres.queue import PostgresQueue, Row
 from bobcat.stores.postgres.renewals import PostgresRenewals
 from bobcat.stores.postgres.statements import channel_of, statements_for
 from bobcat.stores.protocol import (
@@ -74,7 +74,8 @@ class PostgresStore(PostgresQueue):
         self._schema = schema
         self._statements = statements_for(schema)
         self._renewals = PostgresRenewals(self._connections.for_renewals(), self._statements)
-        self._commits = GroupCommit(self._append_units, self._append_unit)
+        self._commits = GroupCommit[Unit, None](self._append_units, self._append_unit)
+        self._beginnings = GroupCommit[Beginning, Row](self._begin_runs, self._begin_run)
 
     async def release(self, lease: Lease) -> None:
         """Release the run."""
@@ -86,7 +87,7 @@ class PostgresStore(PostgresQueue):
 
     async def _append(self, row: RecordRow, lease: Lease | None) -> None:
         if lease is not None:
-            await self._commits.append(Unit(lease, (row,), (uuid.uuid4(),)))
+            await self._commits.write(Unit(lease, (row,), (uuid.uuid4(),)))
             return
         values = _values(row)
 
@@ -112,7 +113,7 @@ class PostgresStore(PostgresQueue):
 
     async def _commit(self, unit: Unit) -> None:
         try:
-            await self._commits.append(unit)
+            await self._commits.write(unit)
         except JournalGap as gap:
             await self.mark_restored()
             raise lease_lost(unit.lease, unit.lease.run_id) from gap
@@ -130,13 +131,13 @@ class PostgresStore(PostgresQueue):
 
         await self._connections.do(work)
 
-    async def _append_units(self, units: Sequence[Unit]) -> set[str]:
+    async def _append_units(self, units: Sequence[Unit]) -> dict[str, None]:
         """Append units of several runs, without retries. Returns the ids of the runs whose units are durable."""
         kept, position = await self._connections.once(
             lambda connection: append_units(connection, self._statements, units)
         )
         self._connections.note(position)
-        return kept
+        return dict.fromkeys(kept)
 
     async def _append_unit(self, unit: Unit) -> None:
         """Append a unit by itself, in one transaction."""
@@ -213,8 +214,15 @@ class PostgresStore(PostgresQueue):
     async def begin(self, run_id: str, *, owner: str, seconds: float) -> tuple[Lease, RunSummary]:
         """Acquire a run, and read it in the same statement."""
         self._name("run id", run_id)
-        fence, expires, *summary, _ = await self._acquired("begin", run_id, self._name("owner", owner), seconds)
+        beginning = Beginning(run_id, self._name("owner", owner), float(seconds))
+        fence, expires, *summary, _ = await self._beginnings.write(beginning)
         return Lease(run_id, owner, fence, _utc(expires)), _summary(tuple(summary))
+
+    async def _begin_runs(self, beginnings: Sequence[Beginning]) -> dict[str, Row]:
+        return await self._connections.once(lambda connection: begin_runs(connection, self._statements, beginnings))
+
+    async def _begin_run(self, beginning: Beginning) -> Row:
+        return await self._acquired("begin", beginning.run_id, beginning.owner, beginning.seconds)
 
     async def _acquire(self, run_id: str, owner: str, seconds: float) -> Lease:
         fence, expires = await self._acquired("acquire", run_id, owner, seconds)

@@ -71,7 +71,7 @@ class RedisStore(RedisQueue):
         self._connection = RedisConnection(
             url, prefix, pool_size=pool_size, patience=patience, durability=durability, replicas=replicas
         )
-        self._commits = GroupCommit(self._append_units, self._append_unit)
+        self._commits = GroupCommit[Unit, None](self._append_units, self._append_unit)
         self._listener = Listener(self._connection.connected, f"{prefix}queued")
         self._renewals = RedisRenewals(self._connection.for_renewals(), self._leased)
 
@@ -87,7 +87,7 @@ class RedisStore(RedisQueue):
         if lease is None:
             await self._append_row(row, uuid.uuid4().hex, None)
         else:
-            await self._commits.append(Unit(lease, (row,), (uuid.uuid4(),)))
+            await self._commits.write(Unit(lease, (row,), (uuid.uuid4(),)))
 
     async def _append_row(self, row: RecordRow, token: str, lease: Lease | None) -> None:
         """Append one record, also before the last one."""
@@ -124,15 +124,15 @@ class RedisStore(RedisQueue):
 
     async def _commit(self, unit: Unit) -> None:
         try:
-            await self._commits.append(unit)
+            await self._commits.write(unit)
         except JournalGap as gap:
             await self.mark_restored()
             raise lease_lost(unit.lease, unit.lease.run_id) from gap
 
-    async def _append_units(self, units: Sequence[Unit]) -> set[str]:
+    async def _append_units(self, units: Sequence[Unit]) -> dict[str, None]:
         """Append units of several runs, without retries. Returns the ids of the runs whose units are stored."""
         answers = await self._connection.run_group("append_group", [self._group_call(unit) for unit in units])
-        return {unit.lease.run_id for unit, answer in zip(units, answers, strict=True) if answer == b"kept"}
+        return {unit.run_id: None for unit, answer in zip(units, answers, strict=True) if answer == b"kept"}
 
     async def _append_unit(self, unit: Unit) -> None:
         """Append a unit by itself, with retries. One that an earlier attempt has stored is not stored again."""
