@@ -136,6 +136,49 @@ def test_no_run_beside_a_blocking_call_is_taken_by_another_worker(opened: Opened
     assert "an event loop has been blocked for" in caplog.text
 
 
+def test_a_loop_that_stays_blocked_loses_its_leases_in_the_end(tmp_path: Path, caplog: Any) -> None:
+    """Renewals for ever would keep a run from all workers: after ten lease durations another one takes it."""
+    lease, began, taken = 0.1, threading.Event(), threading.Event()
+    fences: list[int] = []
+
+    @tool(effect="none")
+    async def block() -> str:
+        began.set()
+        assert taken.wait(60), "no other worker could take the run"
+        return "blocked"
+
+    async def main() -> tuple[RunResult, list[str]]:
+        async with aclosing(SQLiteStore(tmp_path / "runs.db")) as store:
+            tools = ToolSet.from_functions(block)
+            result = await run_agent(
+                Once("block"), "go", tools=tools, policy=ALLOW, store=store, run_id="r", lease_seconds=lease
+            )
+            return result, [each.kind for each in await store.load("r")]
+
+    async def take() -> None:
+        async with aclosing(SQLiteStore(tmp_path / "runs.db")) as store:
+            while True:
+                try:
+                    fences.append((await store.acquire("r", owner="another", seconds=60)).fence)
+                    return
+                except RunBusy:
+                    await asyncio.sleep(0.02)
+
+    def intrude() -> None:
+        began.wait(20)
+        asyncio.run(take())
+        taken.set()
+
+    thread, _ = in_thread(intrude)
+    with caplog.at_level(logging.ERROR, logger="bobcat.stores"):
+        result, kinds = asyncio.run(main())
+    thread.join()
+    assert fences == [2]
+    assert result.outcome in ("superseded", "failed"), result
+    assert "action.result" not in kinds
+    assert "its leases are renewed no more" in caplog.text
+
+
 def test_one_statement_renews_all_leases_of_a_store(tmp_path: Path) -> None:
     calls: list[int] = []
 

@@ -1,7 +1,8 @@
 """The thread of a process that renews leases: all leases of one store object with one statement, three times a lease.
 
 An event loop that a synchronous call blocks renews nothing, so its runs, and those beside them, would be lost to other
-workers. This thread has an event loop of its own. A process that is frozen as a whole still loses its leases.
+workers. This thread has an event loop of its own. A process that is frozen as a whole still loses its leases, and so
+does a loop that stays blocked for `BLOCKED_LEASES` lease durations: it may never return.
 
 There is one thread for a process, whatever its stores and event loops; it starts with the first lease. Callers are
 `bobcat.runtime.lease`, which registers the leases of runs, and the stores, which close their connections here.
@@ -29,6 +30,10 @@ log = logger("stores")
 SUSPENDED = "the process was suspended for too long"
 RETRIES_PER_LEASE = 20
 """How often within one lease duration a failed renewal is tried again."""
+
+
+BLOCKED_LEASES = 10
+"""Lease durations for which the leases of a blocked event loop are renewed."""
 
 
 class HeldLease(Protocol):
@@ -70,6 +75,7 @@ class LeaseThread:
         self._renewing: dict[tuple[int, float], asyncio.Task[None]] = {}
         self._pinged: dict[asyncio.AbstractEventLoop, float] = {}
         self._blocked: set[asyncio.AbstractEventLoop] = set()
+        self._given_up: set[asyncio.AbstractEventLoop] = set()
 
     def add(self, held: HeldLease, renewals: Renewals) -> None:
         """Renew a lease from now on."""
@@ -125,7 +131,7 @@ class LeaseThread:
             for held, renewals in list(self._held.values()):
                 if held.loop.is_closed():  # its run ended without a release
                     del self._held[id(held)]
-                else:
+                elif not self._is_given_up(held, now):
                     groups.setdefault((id(renewals), held.seconds), []).append((held, renewals))
         for key, members in groups.items():
             if key not in self._renewing and _due_in(members, now) <= 0:
@@ -205,9 +211,24 @@ class LeaseThread:
                     len(leases),
                 )
 
+    def _is_given_up(self, held: HeldLease, now: float) -> bool:
+        """Return true for a lease whose event loop has not answered for too long: it is left to expire."""
+        since = self._pinged.get(held.loop)
+        if since is None or now - since <= BLOCKED_LEASES * held.seconds:
+            return False
+        if held.loop not in self._given_up:
+            self._given_up.add(held.loop)
+            log.error("an event loop has been blocked for %.0f s: its leases are renewed no more", now - since)
+        return True
+
     def _answered(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Note that a loop turns again. The runs of one that was given up learn that their leases have expired."""
         self._pinged.pop(loop, None)
         self._blocked.discard(loop)
+        if loop in self._given_up:
+            self._given_up.discard(loop)
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._wake.set)
 
 
 def _due_in(members: list[tuple[HeldLease, Renewals]], now: float) -> float:
