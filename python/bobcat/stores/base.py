@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from bobcat.journal.records import StepRecord
@@ -15,6 +16,7 @@ from bobcat.stores.codec import RecordRow, body_of, checked_entry, microseconds,
 from bobcat.stores.errors import JournalGap, lease_lost, version_conflict
 from bobcat.stores.protocol import Entry, Lease, QueueEntry, RunStatus, RunSummary
 from bobcat.stores.queue import Claim, ClaimRequest
+from bobcat.stores.traffic import Traffic
 
 
 class BaseStore(ABC):
@@ -22,6 +24,11 @@ class BaseStore(ABC):
 
     _name = staticmethod(name_of)
     """Check of a name. Raises `StoreError`."""
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """Counters of this object's statements and commits."""
+        return Traffic()
 
     async def append(self, record: StepRecord) -> None:
         """Store `record` durably, or raise `DuplicateRecord`."""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from bobcat.stores.traffic import Traffic
+
 BOUNDS: Final = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0,
 )  # fmt: skip
@@ -47,6 +49,8 @@ class Activity:
         self._histograms = {name: Histogram() for name in LATENCIES}
         self._running: dict[str, int] = {}
         self._lease_losses = self._appends = self._pruned = 0
+        self.traffic = Traffic()
+        """Counters of the store's statements and commits."""
         self.observer: Callable[[str, float], None] | None = None
         """Called with the name and the seconds of each latency."""
 
@@ -121,7 +125,10 @@ class Activity:
     def totals(self) -> dict[str, int]:
         """Counters without labels, by name."""
         with self._lock:
-            return {"lease_losses": self._lease_losses, "records": self._appends, "pruned_runs": self._pruned}
+            return {
+                "lease_losses": self._lease_losses, "records": self._appends, "pruned_runs": self._pruned,
+                "statements": self.traffic.statements, "commits": self.traffic.commits,
+            }  # fmt: skip
 
     def histogram(self, name: str) -> tuple[list[int], float]:
         """Counts between `BOUNDS`, and the sum of the seconds."""

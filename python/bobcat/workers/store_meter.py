@@ -1,4 +1,4 @@
-"""Measurement of a store's appends: each call until it was acknowledged, and the steps between records."""
+"""Measurement of a store: its statements and commits, each append until it was acknowledged, and steps."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from bobcat.journal.records import StepRecord
 from bobcat.stores.protocol import DurableStore
+from bobcat.stores.traffic import traffic_of
 from bobcat.workers.activity import Activity
 
 REPLY, RESULT = "model.output", "action.result"
@@ -17,10 +18,11 @@ MAX_OPEN = 10_000
 
 
 def measure_appends(store: DurableStore, activity: Activity) -> None:
-    """Count the appends of this store object from now on.
+    """Count the appends of this store object from now on, with its own counters.
 
     The object's methods are replaced, so that it stays the kind of store that it is.
     """
+    activity.traffic = traffic_of(store)
     meter = _Meter(activity)
     for name in ("append_fenced", "append_group", "conclude"):
         method = getattr(store, name, None)

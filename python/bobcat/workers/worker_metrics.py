@@ -16,6 +16,8 @@ TOTALS = {
     "lease_losses": "Leases that ended, or that another worker took, while this one executed the run.",
     "records": "Records that the store acknowledged.",
     "pruned_runs": "Runs that retention removed.",
+    "statements": "Statements, scripts or changes of files that the worker asked of its store.",
+    "commits": "Transactions, round trips of Redis or synced files that they took.",
 }
 
 

@@ -73,7 +73,9 @@ class FileQueue(LocalQueue[int, RunState]):
 
         def under_locks() -> T:
             with self._locked_queue(), locked(self._path(run_id, "jsonl")) as descriptor:
-                return work(descriptor)
+                found = work(descriptor)
+            self.traffic.add(statements=1, commits=1)
+            return found
 
         return await self._do(under_locks)
 
@@ -87,6 +89,7 @@ class FileQueue(LocalQueue[int, RunState]):
                     with locked(self._path(chosen.run_id, "jsonl")) as access:
                         state, now = self._load_state(access, chosen.run_id), self._read()
                         if state is not None and state == chosen and (state.is_waiting(now) or state.is_abandoned(now)):
+                            self.traffic.add(statements=1, commits=1)
                             return self._take(access, state, owner, request, seconds)
                     self._live = {}  # it has changed meanwhile: choose again
 

@@ -216,7 +216,9 @@ class FileStore(FileQueue):
     async def _change(self, run_id: str, work: Callable[[int], T]) -> T:
         def under_lock() -> T:
             with locked(self._path(run_id, "jsonl")) as descriptor:
-                return work(descriptor)
+                found = work(descriptor)
+            self.traffic.add(statements=1, commits=1)
+            return found
 
         return await self._do(under_lock)
 

@@ -11,9 +11,11 @@ import psycopg
 
 from bobcat.errors import StoreError, StoreWarning
 from bobcat.stores.errors import unavailable
+from bobcat.stores.postgres.counted import CountedConnection
 from bobcat.stores.postgres.pool import Connection, Pool
 from bobcat.stores.postgres.schema import begin_epoch, identify, log_position, migrate
 from bobcat.stores.server import Driver, ServerConnections
+from bobcat.stores.traffic import Traffic
 
 T = TypeVar("T")
 
@@ -36,11 +38,12 @@ class PostgresConnections(ServerConnections[Connection, psycopg.Error]):
     """The connections to one schema of one database, for one event loop at a time."""
 
     def __init__(
-        self, conninfo: str, schema: str, *, pool_size: int, patience: float, durability: Literal["require", "warn"]
-    ) -> None:
+        self, conninfo: str, schema: str, *, pool_size: int, patience: float, durability: Literal["require", "warn"],
+        traffic: Traffic,
+    ) -> None:  # fmt: skip
         super().__init__(Driver("PostgreSQL", psycopg.Error, _is_transient, to_store_error), patience)
         self._conninfo, self._schema, self._pool_size = conninfo, schema, pool_size
-        self._durability = durability
+        self._durability, self._traffic = durability, traffic
         self._pool: Pool | None = None
         self._transaction_pool: Pool | None = None
         """Separate connections for transactions, so that renewals find a free one however many tools are in a
@@ -108,11 +111,12 @@ class PostgresConnections(ServerConnections[Connection, psycopg.Error]):
         can only extend a lease that the store has.
         """
         return _RenewalConnection(
-            self._conninfo, self._schema, pool_size=1, patience=self._patience, durability=self._durability
-        )
+            self._conninfo, self._schema, pool_size=1, patience=self._patience, durability=self._durability,
+            traffic=self._traffic,
+        )  # fmt: skip
 
     async def _connect(self) -> Connection:
-        connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+        connection = await CountedConnection.connect(self._conninfo, autocommit=True)
         try:
             await connection.execute(_WRITE_THROUGH)
             if self._opened_once:  # the server may have been restored while the store had no connection
@@ -120,6 +124,7 @@ class PostgresConnections(ServerConnections[Connection, psycopg.Error]):
         except BaseException:
             await connection.close()
             raise
+        connection.traffic = self._traffic  # the statements above are those of the connection
         return connection
 
     def note(self, position: str) -> None:

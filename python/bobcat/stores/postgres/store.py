@@ -68,7 +68,7 @@ class PostgresStore(PostgresQueue):
         except ModuleNotFoundError as error:
             raise without_driver("PostgresStore", "psycopg", "postgres") from error
         self._connections = PostgresConnections(
-            conninfo, schema, pool_size=pool_size, patience=patience, durability=durability
+            conninfo, schema, pool_size=pool_size, patience=patience, durability=durability, traffic=self.traffic
         )
         self._listener = Listener(conninfo, channel_of(schema))
         self._schema = schema

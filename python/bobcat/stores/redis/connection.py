@@ -18,6 +18,7 @@ from bobcat.errors import StoreError, StoreWarning
 from bobcat.stores.errors import too_new, unavailable
 from bobcat.stores.redis.scripts import SCRIPTS
 from bobcat.stores.server import Driver, ServerConnections
+from bobcat.stores.traffic import Traffic
 
 T = TypeVar("T")
 
@@ -45,15 +46,18 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
         patience: float,
         durability: Literal["require", "warn"],
         replicas: int,
+        traffic: Traffic,
     ) -> None:
         super().__init__(Driver("Redis", failures.RedisError, _is_transient, to_store_error), patience)
         self._url, self._prefix, self._pool_size = url, prefix, pool_size
-        self._durability, self._replicas = durability, replicas
+        self._durability, self._replicas, self._traffic = durability, replicas, traffic
         self._client: Client | None = None
 
     async def call(self, command: str, *arguments: object) -> Any:  # Any: the answer to a command
         """Send a command that is safe to repeat."""
-        return await self.do(lambda client: client.execute_command(command, *arguments))
+        answer = await self.do(lambda client: client.execute_command(command, *arguments))
+        self._traffic.add(statements=1, commits=1)
+        return answer
 
     async def run(
         self, script: str, keys: Sequence[str], *arguments: str, repeated: Sequence[str] | None = None
@@ -70,7 +74,9 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
             except failures.NoScriptError:  # the server is new, or was restarted
                 return await self._replicated(client, "EVAL", SCRIPTS[script], *call[1:])
 
-        return await self.do(work)
+        answer = await self.do(work)
+        self._traffic.add(statements=1, commits=1)
+        return answer
 
     async def run_many(self, script: str, calls: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Any]:
         """Run a script once for each `(keys, arguments)`, in one round trip. Any: the results of the script."""
@@ -82,7 +88,9 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
                     pipeline.execute_command("EVALSHA", _DIGESTS[script], len(keys), *keys, *arguments)
                 return list(await pipeline.execute())[1:]
 
-        return await self.do(work)
+        answers = await self.do(work)
+        self._traffic.add(statements=len(calls), commits=1)
+        return answers
 
     async def run_group(self, script: str, calls: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Any]:
         """Run a script that writes as `run_many` does, without retries. Any: the results, or the errors of the server.
@@ -101,7 +109,9 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
                 self._check_replicated(answers.pop())
             return answers
 
-        return await self.once(work)
+        answers = await self.once(work)
+        self._traffic.add(statements=len(calls), commits=1)
+        return answers
 
     def for_renewals(self) -> RedisConnection:
         """One more connection to the same keys, for another event loop. It does not check the server again."""
@@ -112,6 +122,7 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
             patience=self._patience,
             durability=self._durability,
             replicas=self._replicas,
+            traffic=self._traffic,
         )
 
     async def _attempt(self, work: Callable[[Client], Awaitable[T]]) -> T:

@@ -69,7 +69,13 @@ class RedisStore(RedisQueue):
             raise without_driver("RedisStore", "redis", "redis") from error
         self._prefix = name_of("prefix", prefix)
         self._connection = RedisConnection(
-            url, prefix, pool_size=pool_size, patience=patience, durability=durability, replicas=replicas
+            url,
+            prefix,
+            pool_size=pool_size,
+            patience=patience,
+            durability=durability,
+            replicas=replicas,
+            traffic=self.traffic,
         )
         self._commits = GroupCommit[Unit, None](self._append_units, self._append_unit)
         self._listener = Listener(self._connection.connected, f"{prefix}queued")

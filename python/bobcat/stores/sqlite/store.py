@@ -82,7 +82,7 @@ class SQLiteStore(SQLiteQueue):
 
     def _start(self) -> None:
         self._process = os.getpid()
-        self._worker = Worker(self._path, self._busy_seconds)
+        self._worker = Worker(self._path, self._busy_seconds, self.traffic)
         weakref.finalize(self, self._worker.close)
 
     def _ask(self, work: Callable[[sqlite3.Connection], T], *, writes: bool) -> asyncio.Future[T]:

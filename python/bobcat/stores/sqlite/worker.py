@@ -20,6 +20,7 @@ from bobcat.stores.errors import read_only, storage_moved, store_closed, unavail
 from bobcat.stores.file_identity import file_identity
 from bobcat.stores.sqlite.identity import count_write, write_mark
 from bobcat.stores.sqlite.schema import Connected, connect
+from bobcat.stores.traffic import Traffic
 
 T = TypeVar("T")
 
@@ -38,8 +39,8 @@ class WorkItem(NamedTuple):
 class Worker:
     """The thread of one store. It starts with the first request and ends with `close`."""
 
-    def __init__(self, path: str, busy_seconds: float) -> None:
-        self._path, self._busy_seconds = path, busy_seconds
+    def __init__(self, path: str, busy_seconds: float, traffic: Traffic) -> None:
+        self._path, self._busy_seconds, self._traffic = path, busy_seconds, traffic
         self._requests: queue.SimpleQueue[WorkItem | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -126,10 +127,12 @@ class Worker:
                     raise
                 except Exception as refusal:
                     answers.append((request, refusal))
+            commits = int(connection.in_transaction)
             if connection.in_transaction:
                 mark = count_write(connection)
                 connection.execute("COMMIT")
                 write_mark(self._path, mark)
+            self._traffic.add(statements=len(answers), commits=commits)
         except Exception as error:
             if connection.in_transaction:
                 connection.rollback()
