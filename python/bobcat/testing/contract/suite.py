@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Awaitable, Callable, Collection
-from typing import TypeAlias
+from collections.abc import Collection
 
 from bobcat.testing.contract import (
+    batch_clauses,
     crash_clauses,
     document_clauses,
     erase_clauses,
@@ -15,21 +13,14 @@ from bobcat.testing.contract import (
     lease_clauses,
     queue_clauses,
 )
-from bobcat.testing.contract.report import ContractReport, StoreContractError, Violation
-from bobcat.testing.contract.subject import Crash, Make, NotApplicable, StoreUnderTest, Violated
-from bobcat.text.json_text import format_exception
+from bobcat.testing.contract.execution import Clause, clauses_of, execute
+from bobcat.testing.contract.report import ContractReport, StoreContractError
+from bobcat.testing.contract.subject import Crash, Make, StoreUnderTest
 
-Clause: TypeAlias = Callable[[StoreUnderTest], Awaitable[None]]
-
-CLAUSES: tuple[Clause, ...] = tuple(
-    clause
-    for module in (journal_clauses, lease_clauses, queue_clauses, document_clauses, erase_clauses, crash_clauses)
-    for name, clause in vars(module).items()
-    if getattr(clause, "__module__", "") == module.__name__ and not name.startswith("_")
+CLAUSES: tuple[Clause[StoreUnderTest], ...] = clauses_of(
+    journal_clauses, lease_clauses, batch_clauses, queue_clauses, document_clauses, erase_clauses, crash_clauses
 )
-"""All clauses: the public functions of these modules, in order. A clause's name is that of its function, its demand is
-the docstring.
-"""
+"""All clauses, in order."""
 
 
 async def run_store_contract(
@@ -56,39 +47,7 @@ async def run_store_contract(
         raise TypeError(
             f"make must be a function that returns a store, got {type(make).__name__}; write lambda: MyStore(...)"
         )
-    known = {clause.__name__ for clause in CLAUSES}
-    if only is not None and (unknown := sorted(set(only) - known)):
-        raise ValueError(f"unknown clause `{unknown[0]}`; the clauses are {', '.join(sorted(known))}")
-    kept: list[str] = []
-    skipped: list[tuple[str, str]] = []
-    violations: list[Violation] = []
-    for clause in CLAUSES:
-        name = clause.__name__
-        if only is not None and name not in only:
-            continue
-        subject = StoreUnderTest(make, shared, writers, crash)
-        try:
-            await asyncio.wait_for(clause(subject), seconds)
-            kept.append(name)
-        except NotApplicable as reason:
-            skipped.append((name, str(reason)))
-        except Exception as error:
-            violations.append(Violation(name, _demand_of(clause), _seen(error, seconds)))
-        finally:
-            await subject.close()
-    report = ContractReport(tuple(kept), tuple(skipped), tuple(violations))
-    if violations:
+    report = await execute(CLAUSES, lambda: StoreUnderTest(make, shared, writers, crash), only=only, seconds=seconds)
+    if report.violations:
         raise StoreContractError(report)
     return report
-
-
-def _demand_of(clause: Clause) -> str:
-    return " ".join((inspect.getdoc(clause) or "").split())
-
-
-def _seen(error: Exception, seconds: float) -> str:
-    if isinstance(error, Violated):
-        return str(error)
-    if isinstance(error, TimeoutError):
-        return f"no end after {seconds:g} s"
-    return format_exception(error)
