@@ -1,8 +1,10 @@
-"""Workers: short runs per second, and the wait of a run whose worker was killed. Prints a table.
+"""Workers: short runs per second, the wait of a run whose worker was killed, and of one whose time has come.
 
 `make bench-workers` keeps the figures. PostgreSQL is started from the installed binaries, with `fsync` on; files are in
 the directory for temporary files. A short run is one tool call and one answer: six records, each on the disk before
 the next thing happens. All runs are queued, and all workers there, before the clock starts; it stops with the last run.
+A start is measured from the time in the queue, the next one of a schedule or of a run that is tried again, until the
+function of the run is called.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, aclosing, contextmanager
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -37,6 +40,10 @@ TAKEOVERS = 5
 LEASE_SECONDS = 3.0
 """Of the workers that are killed."""
 PATIENCE = 180.0
+FLAKY = 10
+"""Runs that are tried three times."""
+MINUTES = 5
+"""Times of a schedule."""
 
 
 @contextmanager
@@ -60,18 +67,18 @@ class Processes:
         self.gate = directory / f"gate-{os.urandom(4).hex()}"
         self.running: list[subprocess.Popen[str]] = []
 
-    def start(self, *, lease_seconds: float = 30.0) -> subprocess.Popen[str]:
+    def start(self, *, lease_seconds: float = 30.0, **variables: str) -> subprocess.Popen[str]:
         """A worker, which has said that it is there."""
         command = [
             sys.executable, "-m", "bobcat", "worker", str(APP), "--store", self.url,
             "--concurrency", str(CONCURRENCY), "--lease-seconds", str(lease_seconds),
         ]  # fmt: skip
-        environment = {**os.environ, "BENCH_NOTES": str(self.notes), "BENCH_GATE": str(self.gate)}
+        environment = {**os.environ, "BENCH_NOTES": str(self.notes), "BENCH_GATE": str(self.gate), **variables}
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         self.running.append(process)
         assert process.stderr is not None
         said = process.stderr.readline()
-        if " makes " not in said:
+        if " runs " not in said:
             raise RuntimeError(said + process.stderr.read())
         return process
 
@@ -83,13 +90,15 @@ class Processes:
 
     def noted(self, text: str) -> tuple[int, float] | None:
         """The process and the time of a call."""
-        if not self.notes.exists():
-            return None
-        for line in self.notes.read_text(encoding="utf-8").splitlines():
+        return self.every_note().get(text)
+
+    def every_note(self) -> dict[str, tuple[int, float]]:
+        """The process and the time of each call, the first one of a text."""
+        found: dict[str, tuple[int, float]] = {}
+        for line in self.notes.read_text(encoding="utf-8").splitlines() if self.notes.exists() else ():
             said, pid, at = line.split()
-            if said == text:
-                return int(pid), float(at)
-        return None
+            found.setdefault(said, (int(pid), float(at)))
+        return found
 
 
 async def until(true: Any, seconds: float = PATIENCE) -> Any:  # Any: what is waited for
@@ -180,6 +189,42 @@ async def takeover_seconds(url: str, directory: Path) -> float:
             processes.end()
 
 
+async def start_milliseconds(url: str, directory: Path) -> dict[str, list[float]]:
+    """From the time of a run in the queue to the call of its function, of retries and of a schedule."""
+    processes = Processes(url, directory)
+    found: dict[str, list[float]] = {"retry": [], "schedule": []}
+    async with aclosing(open_store(url)) as store:
+        jobs, label = Jobs(store), os.urandom(4).hex()
+        try:
+            await asyncio.to_thread(processes.start, BENCH_CRON="* * * * *")
+            for number in range(FLAKY):
+                run_id, due = f"{label}-{number}", {1: await store.now()}
+                await jobs.enqueue("flaky", run_id=run_id)
+
+                async def over(run_id: str = run_id, due: dict[int, datetime] = due) -> bool:
+                    run = await store.run(run_id)
+                    if run is not None and run.queue is not None and run.status == "queued":
+                        due[run.queue.attempts + 1] = run.queue.run_at
+                    return run is not None and run.status == "succeeded"
+
+                await until(over)
+                calls = processes.every_note()
+                found["retry"] += [(calls[f"{run_id}-{each}"][1] - due[each].timestamp()) * 1000 for each in (2, 3)]
+
+            def ticks() -> dict[str, float]:
+                return {text: at for text, (_, at) in processes.every_note().items() if text.startswith("ticking@")}
+
+            async def ticked() -> bool:
+                return len(ticks()) > MINUTES
+
+            await until(ticked, 60.0 * (MINUTES + 3))
+            for text, at in ticks().items():
+                found["schedule"].append((at - datetime.fromisoformat(text.partition("@")[2]).timestamp()) * 1000)
+            return found
+        finally:
+            processes.end()
+
+
 def measure() -> dict[str, Any]:
     """All figures. Throughput is the best of several rounds, which take turns; takeover the median and the longest."""
     with ExitStack() as stack:
@@ -198,6 +243,10 @@ def measure() -> dict[str, Any]:
             name: [asyncio.run(takeover_seconds(url, directory)) for _ in range(TAKEOVERS)]
             for name, url in (("postgres", server), ("sqlite", f"sqlite:///{directory}/takeover.db"))
         }
+        starts = {
+            name: asyncio.run(start_milliseconds(url, directory))
+            for name, url in (("postgres", server), ("sqlite", f"sqlite:///{directory}/starts.db"))
+        }
     return {
         "command": "make bench-workers",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
@@ -208,6 +257,10 @@ def measure() -> dict[str, Any]:
         "lease_seconds": LEASE_SECONDS,
         "takeover_seconds": {
             name: {"median": statistics.median(each), "longest": max(each)} for name, each in takeovers.items()
+        },
+        "start_milliseconds": {
+            name: {path: {"median": statistics.median(each), "longest": max(each)} for path, each in found.items()}
+            for name, found in starts.items()
         },
     }
 
@@ -225,6 +278,9 @@ def main() -> None:
         print(f"{name:20}{rate:8.0f} runs per second")
     for name, each in results["takeover_seconds"].items():
         print(f"{name:20}{each['median']:8.1f} s to take over, {each['longest']:.1f} s at most")
+    for name, paths in results["start_milliseconds"].items():
+        for path, each in paths.items():
+            print(f"{name:20}{each['median']:8.0f} ms from {path} to start, {each['longest']:.0f} ms at most")
 
 
 if __name__ == "__main__":
