@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from bobcat import Approvals
+from bobcat import Approvals, MemoryStore
 from bobcat.workers import Job, Jobs, Runner, StoreDispatcher, Workers
 from workers.conftest import House
 from workers.test_dead_workers import make_store
 
 KINDS = ["memory", "sqlite", "file", "postgres", "redis"]
 FLOOD = 40
-PROMPTLY = 5.0
+PROMPTLY = 60.0
 """Seconds until a run must have started, on a machine that has other work. A poll would come after an hour."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::bobcat.StoreWarning")
@@ -101,6 +101,22 @@ def test_every_path_into_the_queue_starts_a_run_without_a_poll(house: House, sto
             await until_status(other, "again", "succeeded")
         await other.aclose()
         await store.aclose()
+
+    asyncio.run(main())
+
+
+def test_a_run_that_becomes_due_while_the_worker_asks_for_the_next_time_starts_then(house: House) -> None:
+    class Slow(MemoryStore):
+        async def next_due(self) -> Any:
+            await asyncio.sleep(0.3)
+            return await super().next_due()
+
+    async def main() -> None:
+        store = Slow()
+        async with worker(house, store):
+            at = await store.now() + timedelta(seconds=0.15)
+            await Jobs(store).enqueue("note", {"text": "late"}, run_id="r", run_at=at)
+            await until_status(store, "r", "succeeded")
 
     asyncio.run(main())
 

@@ -68,7 +68,10 @@ class ClaimLoop:
                 is_idle = await self._fill(stop)
                 if self._until_idle and is_idle and not self._active:
                     return
-                seconds = self._poll_seconds if self._is_full() else await self._runner.seconds_until_due()
+                seconds = self._poll_seconds
+                if not self._is_full():
+                    seconds = await self._runner.seconds_until_due()
+                    await self._claim_due(stop)  # what became due between the claim above and the answer to this
             except Exception as error:  # the store is unavailable: retry
                 log.warning("the store is unavailable: %s", format_exception(error))
                 await self._sleep(stopped, pause, listens=False)
@@ -80,6 +83,9 @@ class ClaimLoop:
     async def _fill(self, stop: asyncio.Event) -> bool:
         """Claim runs until none is due or the worker is full. True when none was due."""
         await self._runner.do_due()
+        return await self._claim_due(stop)
+
+    async def _claim_due(self, stop: asyncio.Event) -> bool:
         while not self._is_full() and not stop.is_set():
             claim = await self._runner.claim()
             if claim is None:
