@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
 import re
 import signal
 import socket
+import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,7 @@ import pytest
 
 from bobcat import SQLiteStore
 from bobcat.workers import health, health_server
-from operations.conftest import APP, Site
+from operations.conftest import APP, Site, url_of
 from operations.worker_fleet import Fleet, failed_for_good, until, workers_of
 from services import RedisServer, Server
 
@@ -129,6 +133,62 @@ def test_the_store_goes_away(own_postgres: Server, run: Any, tmp_path: Path) -> 
         until(lambda: "after" in site.ids("--status", "succeeded"), "the run", 60)
         assert worker.stop() is not None
         assert worker.process.returncode == 0
+    finally:
+        for process in fleet.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate(timeout=60)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of two megabytes."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no small disk can be mounted: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill_disk(path: Path) -> None:
+    """Write a file until the disk is full."""
+    try:
+        with path.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"0" * 4096)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "file"])
+def test_the_disk_is_full(small_disk: Path, kind: str, run: Any, tmp_path: Path, request: Any) -> None:
+    site = Site(url_of(kind, small_disk, request), run)
+    fleet, go, fill = Fleet(site), tmp_path / "go", small_disk / "fill"
+    begun = waiting(site, go)
+    try:
+        worker = fleet.worker("--lease-seconds", "1.5", "--log-level", "warning")
+        until(begun.exists, "the run")
+        fill_disk(fill)
+        go.touch()  # the run goes on, and its result cannot be recorded
+        refused = site.bobcat("runs", "queue", "answer", "--run-id", "a")
+        assert refused.code == 3
+        assert re.search("disk is full|No space left", refused.err), refused.err
+        time.sleep(2)
+        assert worker.process.poll() is None
+        assert worker.get("/healthz")[0] == 200, "a restart frees no space"
+        assert site.ids("--status", "succeeded") == []
+        fill.unlink()
+        site.queue("answer", "a")
+        until(lambda: set(site.ids("--status", "succeeded")) == {"a", "w"}, "both runs", 60)
+        reported = worker.stop()
+        assert re.search("disk is full|No space left", reported), reported
     finally:
         for process in fleet.started:
             if process.poll() is None:
