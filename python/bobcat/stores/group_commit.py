@@ -18,7 +18,15 @@ from bobcat.stores.errors import lease_lost
 from bobcat.stores.protocol import Lease, RunStatus
 
 GROUPS_AT_ONCE = 2
-"""PERF: one waits for the disk while the other collects appends. More groups are smaller, and gain nothing."""
+"""PERF: one waits for the disk while the other collects writes. More groups are smaller, and gain nothing."""
+LARGE = 16
+"""Writes that must wait before a second group begins. PERF: two small groups cost two commits, and eight runs made two
+thirds as many steps with them as with one group.
+"""
+TURNS = 4
+"""Turns of the event loop for which a group waits for the runs of the last one to go on. PERF: without, a run that is
+resumed first is a group by itself, and the others wait for it: 1.9 writes in a group of 8 runs, with 7.
+"""
 MAX_RUNS = 64
 """Runs in one group."""
 MAX_ROWS = 16
@@ -106,7 +114,7 @@ class GroupCommit(Generic[W, R]):
 
     async def _made(self, unit: W) -> Mapping[str, R]:
         """The results of the group that the write was in."""
-        if self._writing < GROUPS_AT_ONCE and not self._waiting:  # PERF: without a task, and a wait for it
+        if not self._writing and not self._waiting:  # PERF: without a task, and a wait for it
             self._writing += 1
             try:
                 return await self._together([unit])
@@ -121,7 +129,8 @@ class GroupCommit(Generic[W, R]):
         return await made
 
     def _begin(self) -> None:
-        if self._waiting and self._writing < GROUPS_AT_ONCE:
+        enough = LARGE if self._writing else 1
+        if len(self._waiting) >= enough and self._writing < GROUPS_AT_ONCE:
             self._writing += 1
             writer = asyncio.get_running_loop().create_task(self._write())
             self._writers.add(writer)
@@ -129,7 +138,7 @@ class GroupCommit(Generic[W, R]):
 
     async def _write(self) -> None:
         try:
-            while batch := self._next():
+            while batch := await self._collected():
                 results: Mapping[str, R] = {}
                 try:
                     results = await self._together([unit for unit, _ in batch])
@@ -141,6 +150,12 @@ class GroupCommit(Generic[W, R]):
                             made.set_result(results)
         finally:  # no other task runs between the last `_next` and this line
             self._writing -= 1
+
+    async def _collected(self) -> list[tuple[W, asyncio.Future[Mapping[str, R]]]]:
+        """The next group, with the writes of the runs that go on at this moment."""
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        return self._next()
 
     def _next(self) -> list[tuple[W, asyncio.Future[Mapping[str, R]]]]:
         """Take the writes that wait, at most one of a run, in their order. Those of cancelled calls are dropped."""
