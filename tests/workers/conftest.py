@@ -64,6 +64,12 @@ class House:
 
         await self.until(is_it, f"{run_id} to be {status}", seconds)
 
+    async def until_recorded(self, run_id: str, kind: str) -> None:
+        async def is_it() -> bool:
+            return any(record.kind == kind for record in await self.store.load(run_id))
+
+        await self.until(is_it, f"a record {kind} of {run_id}")
+
     async def until_effect(self, text: str) -> None:
         async def is_it() -> bool:
             return text in self.effects

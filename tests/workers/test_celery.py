@@ -63,6 +63,7 @@ def test_a_killed_worker_process_is_replaced_by_another(house: House, broker: st
         second = None
         try:
             await house.until_effect("thinking")
+            await house.until_recorded(run_id, "action.result")
             first.send_signal(signal.SIGKILL)
             await asyncio.to_thread(first.wait)
             file.touch()

@@ -144,6 +144,7 @@ def test_a_killed_worker_is_taken_over(house: House, postgres_url: str) -> None:
         child = await asyncio.to_thread(subprocess.Popen, [sys.executable, "-c", source], env=os.environ.copy())
         try:
             await house.until_effect("thinking")
+            await house.until_recorded(job.run_id, "action.result")
         finally:
             child.send_signal(signal.SIGKILL)
             child.wait(60)
@@ -220,6 +221,7 @@ def test_workers_on_postgres_take_over_from_a_killed_one_and_drain(
             job = await there.jobs.enqueue("two", {"file": str(go)})
             first = processes.worker()
             await there.until_effect("thinking")
+            await there.until_recorded(job.run_id, "action.result")
             first.send_signal(signal.SIGKILL)
             first.wait(60)
             second = processes.worker()

@@ -46,6 +46,7 @@ def test_a_worker_that_was_killed_takes_its_runs_when_it_starts_again(
         await there.jobs.enqueue("two", {"file": str(file)}, run_id="r")
         first = start(there, "w-0")
         await there.until_effect("thinking")
+        await there.until_recorded("r", "action.result")
         first.send_signal(signal.SIGKILL)
         await asyncio.to_thread(first.communicate)
         file.touch()

@@ -23,6 +23,7 @@ def test_a_killed_worker_is_taken_over_and_nothing_happens_twice(house: House, p
         job = await house.jobs.enqueue("two", {"file": str(go)})
         first = processes.worker()
         await house.until_effect("thinking")
+        await house.until_recorded(job.run_id, "action.result")  # it is written while the model thinks
         first.send_signal(signal.SIGKILL)
         first.wait(60)
         processes.worker()
