@@ -16,7 +16,7 @@ class CountedConnection(psycopg.AsyncConnection[Any]):  # Any: rows are tuples o
     """The connection of a store. Each statement outside of a transaction and of a pipeline has its own commit."""
 
     traffic = Traffic()
-    """The counters of the store; before the connection is in use, nobody's."""
+    """The counters of the store, from when the connection is in use."""
     _in_pipeline = False
 
     async def execute(self, *args: Any, **options: Any) -> psycopg.AsyncCursor[Any]:  # Any: those of psycopg
