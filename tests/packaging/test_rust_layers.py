@@ -38,6 +38,10 @@ LAYERS = (
     # Questions about all requests, of the feature `analysis`.
     ("analysis::theory",),
     ("analysis",),
+    # What is read from a file, and a decision in words.
+    ("bundle", "decision"),
+    # The names of the published crate.
+    ("policy",),
 )
 LEVELS = {module: level for level, modules in enumerate(LAYERS) for module in modules}
 _COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|b?"(?:\\.|[^"\\])*"')

@@ -56,6 +56,14 @@ def test_no_dependency_needs_a_newer_rust() -> None:
     assert newer == {}
 
 
+def test_only_the_core_may_be_published_as_a_crate() -> None:
+    may = {path.parent.name: tomllib.loads(path.read_text())["package"].get("publish") for path in CRATES}
+    assert [name for name, publish in may.items() if publish is None] == ["core"]
+    core = tomllib.loads((ROOT / "rust/core/Cargo.toml").read_text(encoding="utf-8"))["package"]
+    assert (ROOT / "rust/core" / core["readme"]).is_file()
+    assert {"description", "keywords", "categories", "include"} <= core.keys()
+
+
 @pytest.mark.parametrize(
     ("arguments", "changes", "code", "out"),
     [

@@ -7,11 +7,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use bobcat_core::bundle::Bundle;
 use bobcat_core::lang::Verdict;
 use bobcat_session::Session;
 
 use crate::Failure;
-use crate::bundle::{self, Bundle};
+use crate::bundle;
 use crate::canonical::{write_text, write_texts};
 use crate::decide::{self, Reply, Seen};
 use crate::input::Call;
@@ -32,9 +33,11 @@ pub(crate) fn divergences(
             compared(&bundle, call, (session, reply, time))
         })
     });
-    let monitored = reported("monitored rules are", || match enforced.monitored()? {
-        Some(bundle) => compared(&bundle, call, (session, reply, time)),
-        None => Ok(None),
+    let monitored = reported("monitored rules are", || {
+        match enforced.monitored().map_err(|error| error.to_string())? {
+            Some(bundle) => compared(&bundle, call, (session, reply, time)),
+            None => Ok(None),
+        }
     });
     let found: Vec<String> = candidate.into_iter().chain(monitored).collect();
     (!found.is_empty()).then(|| found.join(","))

@@ -2,18 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use bobcat_core::error::ErrorCode;
+use bobcat_core::decision;
 use bobcat_core::json::value::{JsonRequest, JsonValue};
 use bobcat_core::json::{Json, JsonMap};
 use bobcat_core::lang::Verdict;
-use bobcat_core::program::{
-    DecidedBy, DecisionTemplate, FunctionDecision, LayeredOutcome, Layers, MISSING_SHADOW, Marker,
-    NO_MATCH, Obligation, Origin, OwnedValue, Program, RuleInfo, Scratch, TransformStep,
-    layer_default, rule_error,
-};
-use bobcat_core::value::constant::Const;
+use bobcat_core::program::{Obligation, OwnedValue, Program, Scratch};
 use bobcat_core::value::memory::Memory;
-use bobcat_core::value::request::Request;
+use bobcat_core::value::request::Request as _;
 use bobcat_session::{Session, SessionRequest};
 
 use crate::Failure;
@@ -88,226 +83,20 @@ pub(crate) fn decide(
         .with_memory(state.as_ref().map(|state| state as &dyn Memory))
         .with_made(args)
         .map_err(|code| format!("the arguments cannot be read: {code}"))?;
-    let (mut rules, mut verdict, reason, approvals, transformed, obliging);
-    let mut by_functions = Vec::new();
-    if let Some(layers) = program.layers() {
-        let outcome = program.decide_layered(layers, &request, &mut Scratch::default());
-        (rules, verdict, reason, approvals) = layered(program, layers, &outcome)?;
-        obliging = outcome.rules().collect();
-        transformed = outcome.transformed;
-    } else {
-        let outcome = program.decide(&request, &mut Scratch::default());
-        rules = earlier_rules(program, (&outcome.markers, &outcome.transforms))?;
-        (verdict, reason, approvals) = explain(program, &outcome.decided, &mut rules)?;
-        for step in &outcome.transforms {
-            if let Origin::Function(decision) = &step.origin {
-                by_functions.extend_from_slice(&template(program, decision)?.obligations);
-            }
-        }
-        if let DecidedBy::Function(_, decision) = &outcome.decided {
-            by_functions.extend_from_slice(&template(program, decision)?.obligations);
-        }
-        let transforms = outcome.transforms.iter().map(|step| step.rule);
-        obliging = transforms.chain(outcome.decided.rule()).collect();
-        transformed = outcome.transformed;
-    }
-    let mut args = None;
-    let obligations = match verdict {
-        Verdict::Deny => Vec::new(),
-        _ => obligations(program, obliging, by_functions)?,
+    let (decided, transformed) = decision::decide(program, &request, &mut Scratch::default())
+        .map_err(|error| error.to_string())?;
+    let args = match transformed {
+        Some(made) => Some(new_args(&call.args, made.args())?),
+        None => None,
     };
-    if let Some(made) = &transformed
-        && verdict != Verdict::Deny
-    {
-        args = Some(new_args(&call.args, made.args())?);
-        if verdict == Verdict::Allow {
-            verdict = Verdict::Transform;
-        }
-    }
     Ok(Reply {
-        verdict,
-        reason,
-        rules,
+        verdict: decided.verdict,
+        reason: decided.reason,
+        rules: decided.rules,
         args,
-        obligations,
-        approvals,
+        obligations: decided.obligations,
+        approvals: (decided.approvers, decided.approvals_needed),
     })
-}
-
-/// The obligations of the rules that a permitted call was decided by.
-fn obligations(
-    program: &Program,
-    rules: Vec<u32>,
-    by_functions: Vec<Obligation>,
-) -> Result<Vec<Obligation>, Failure> {
-    let mut all = Vec::new();
-    for rule in rules {
-        all.extend_from_slice(&info(program, rule)?.obligations);
-    }
-    all.extend(by_functions);
-    Ok(all)
-}
-
-/// The names of the rules before the deciding one: those that could not be evaluated, then the transforms.
-fn earlier_rules<D>(
-    program: &Program,
-    (markers, transforms): (&[Marker], &[TransformStep<D>]),
-) -> Result<Vec<String>, Failure> {
-    let mut rules = Vec::new();
-    for Marker { rule, code } in markers {
-        rules.push(marker(id(info(program, *rule)?), code));
-    }
-    for TransformStep { rule, origin } in transforms {
-        match origin {
-            Origin::Match => rules.push(id(info(program, *rule)?).to_owned()),
-            Origin::Function(decision) => {
-                let template = template(program, decision)?;
-                rules.extend(function_rules(template, id(info(program, *rule)?)));
-            }
-            Origin::Host(_) => return Err(HOST_RULE.to_owned()),
-        }
-    }
-    Ok(rules)
-}
-
-/// The names of the rules, the verdict and the reason of a policy with layers.
-fn layered<R: Request>(
-    program: &Program,
-    layers: &Layers,
-    outcome: &LayeredOutcome<R>,
-) -> Result<(Vec<String>, Verdict, String, Approvals), Failure> {
-    if let Some(conflict) = outcome.conflict {
-        let (reason, marker) = conflict.texts(layers);
-        return Ok((vec![marker], Verdict::Deny, reason, no_approvals()));
-    }
-    let mut rules = earlier_rules(program, (&outcome.markers, &outcome.transforms))?;
-    let mut all: Vec<_> = outcome.also.iter().chain([&outcome.deciding]).collect();
-    all.sort_by_key(|opinion| opinion.layer);
-    let (mut reasons, mut approvals) = (Vec::<String>::new(), no_approvals());
-    for opinion in all {
-        let missing_shadow = matches!(opinion.decided, DecidedBy::MissingShadow);
-        let reason = if missing_shadow || matches!(opinion.decided, DecidedBy::NoMatch) {
-            let (reason, marker) = layer_default(layers.name(opinion.layer), missing_shadow);
-            rules.push(marker);
-            reason
-        } else {
-            let (_, reason, own) = explain(program, &opinion.decided, &mut rules)?;
-            approvals = own;
-            reason
-        };
-        if !reasons.contains(&reason) {
-            reasons.push(reason);
-        }
-    }
-    reasons.retain(|reason| !reason.is_empty() || outcome.also.is_empty());
-    if let Some(joint) = &outcome.approvals {
-        approvals = (
-            joint.approvers.iter().cloned().collect(),
-            joint.needed.into(),
-        );
-    }
-    Ok((
-        rules,
-        outcome.deciding.verdict,
-        reasons.join("; "),
-        approvals,
-    ))
-}
-
-/// The verdict and the reason of what decided; appends its name to `rules`.
-fn explain<D>(
-    program: &Program,
-    decided: &DecidedBy<D>,
-    rules: &mut Vec<String>,
-) -> Result<(Verdict, String, Approvals), Failure> {
-    let defaults = program.defaults();
-    Ok(match decided {
-        DecidedBy::Rule(rule) => {
-            let info = info(program, *rule)?;
-            let Const::Str(text) = &info.reason else {
-                return Err(missing());
-            };
-            rules.push(id(info).to_owned());
-            let approvers = info.approvers.iter().filter_map(|approver| match approver {
-                Const::Str(name) => Some(name.to_string()),
-                _ => None,
-            });
-            let approvals = (approvers.collect(), info.approvals_needed.into());
-            (info.verdict, text.to_string(), approvals)
-        }
-        DecidedBy::Function(rule, decision) => {
-            let template = template(program, decision)?;
-            rules.extend(function_rules(template, id(info(program, *rule)?)));
-            let approvers = template.approvers.iter().map(|name| name.to_string());
-            let approvals = (approvers.collect(), template.approvals_needed);
-            (template.verdict, template.reason.to_string(), approvals)
-        }
-        DecidedBy::ErrorDeny(rule, code) => {
-            let id = id(info(program, *rule)?);
-            rules.push(marker(id, code));
-            (Verdict::Deny, rule_error(id, code), no_approvals())
-        }
-        DecidedBy::NoMatch => {
-            rules.push("<default:on_no_match>".to_owned());
-            (defaults.on_no_match, NO_MATCH.to_owned(), no_approvals())
-        }
-        DecidedBy::MissingShadow => {
-            rules.push("<default:on_missing_shadow>".to_owned());
-            (
-                defaults.on_missing_shadow,
-                MISSING_SHADOW.to_owned(),
-                no_approvals(),
-            )
-        }
-        DecidedBy::Host(..) | DecidedBy::Aborted => return Err(HOST_RULE.to_owned()),
-    })
-}
-
-/// Those of a decision that no rule makes.
-fn no_approvals() -> Approvals {
-    (BTreeSet::new(), 1)
-}
-
-const HOST_RULE: &str = "the decision point failed (internal_error)";
-
-fn missing() -> Failure {
-    "the policy has no such rule (internal_error)".to_owned()
-}
-
-fn info(program: &Program, rule: u32) -> Result<&RuleInfo, Failure> {
-    program.rule(rule).ok_or_else(missing)
-}
-
-fn template<'p>(
-    program: &'p Program,
-    decision: &'p FunctionDecision,
-) -> Result<&'p DecisionTemplate, Failure> {
-    match decision {
-        FunctionDecision::Always(number) => program.template(*number).ok_or_else(missing),
-        FunctionDecision::Made(template) => Ok(template),
-    }
-}
-
-/// The names that a function gives, and the name of its rule last, unless it is among them.
-fn function_rules<'t>(
-    template: &'t DecisionTemplate,
-    id: &'t str,
-) -> impl Iterator<Item = String> + 't {
-    let named = template.matched_rules.iter().any(|name| **name == *id);
-    let names = template.matched_rules.iter().map(AsRef::as_ref);
-    names.chain((!named).then_some(id)).map(ToOwned::to_owned)
-}
-
-/// The name of a rule that could not be evaluated.
-fn marker(id: &str, code: &ErrorCode) -> String {
-    format!("<rule_error:{id}:{code}>")
-}
-
-fn id(info: &RuleInfo) -> &str {
-    match &info.id {
-        Const::Str(id) => id,
-        _ => "",
-    }
 }
 
 fn new_args(old: &Json<'_>, new: &Json<'_>) -> Result<NewArgs, Failure> {

@@ -19,7 +19,6 @@ mod delegate;
 mod host;
 mod input;
 mod log;
-mod manifest;
 mod options;
 mod output;
 mod reason;
@@ -32,6 +31,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bobcat_core::bundle::Bundle;
 use bobcat_core::lang::Verdict;
 use bobcat_session::Session;
 
@@ -142,7 +142,7 @@ fn answer() -> Result<Option<Session>, Failure> {
 /// Decides on a call and records it; `None`: the hook in Python is to do that.
 fn answer_call(
     options: &Options,
-    bundle: &bundle::Bundle,
+    bundle: &Bundle,
     call: &input::Call<'_>,
 ) -> Result<Option<(Answer, Option<Session>)>, Failure> {
     let (time, program) = (clock::now().ok_or(clock::INVALID)?, &bundle.program);

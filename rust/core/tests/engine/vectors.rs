@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
+use bobcat_core::decision;
 use bobcat_core::json::value::JsonRequest;
 use bobcat_core::program::{DecidedBy, Program, Scratch};
 use serde_json::value::RawValue;
@@ -47,6 +48,17 @@ fn every_vector_is_decided_as_the_corpus_says() {
             assert!(!matches!(outcome.decided, DecidedBy::Aborted));
             assert_eq!(traces.len(), program.rule_count(), "{here}: explain");
             assert_eq!(dress(&program, outcome), wanted, "{here}: explain");
+            let (words, transformed) =
+                decision::decide(&program, &request, &mut scratch).expect("no host rules");
+            assert_eq!(words.verdict.as_str(), wanted.verdict, "{here}: words");
+            assert_eq!(words.rules, wanted.matched_rules, "{here}: words");
+            if let Some(reason) = wanted.reason.as_str() {
+                assert_eq!(words.reason, reason, "{here}: words");
+            }
+            let args = transformed.map_or(serde_json::Value::Null, |made| {
+                serde_json::from_str(&made.args_json()).expect("arguments are JSON")
+            });
+            assert_eq!(args, wanted.transform_args, "{here}: words");
             count += 1;
         }
     }

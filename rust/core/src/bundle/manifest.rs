@@ -1,10 +1,9 @@
-//! The manifest of a bundle, as far as a hook checks it: canonical, and that of the policy beside it.
+//! The manifest of a bundle, as far as a decision needs it: canonical, and that of the policy beside it.
 
-use bobcat_core::json::{Caps, Json, JsonMap, parse};
-use bobcat_core::lang::Verdict;
-use bobcat_core::program::Profile;
-
-use crate::Failure;
+use super::Failure;
+use crate::json::{Caps, Json, JsonMap, parse};
+use crate::lang::Verdict;
+use crate::program::Profile;
 
 const CAPS: Caps = Caps {
     depth: 8,
@@ -13,25 +12,25 @@ const CAPS: Caps = Caps {
 const MAX_EPOCH: i64 = (1 << 53) - 1;
 const LAYERS: &[u8] = b",\"layers\":";
 const MEMORY: &[u8] = b",\"memory\":";
-const IR_VERSION: i64 = bobcat_core::ir::IR_VERSION;
+const IR_VERSION: i64 = crate::ir::IR_VERSION;
 
 /// Metadata of a policy.
-pub(crate) struct Manifest {
+pub(super) struct Manifest {
     /// The digest of the IR, in hexadecimal.
-    pub(crate) digest: String,
+    pub(super) digest: String,
     /// The profile.
-    pub(crate) profile: Profile,
+    pub(super) profile: Profile,
     /// True if the policy has host rules.
-    pub(crate) has_host_rules: bool,
+    pub(super) has_host_rules: bool,
     /// The number of rules.
-    pub(crate) rule_count: u64,
+    pub(super) rule_count: u64,
     /// The canonical bytes of the policy up to its rules, before and behind the place of its layers and its memory.
     header: (String, String),
 }
 
 impl Manifest {
     /// Reads the section. Anything but the canonical text of a manifest is refused.
-    pub(crate) fn parse(data: &[u8]) -> Result<Self, Failure> {
+    pub(super) fn parse(data: &[u8]) -> Result<Self, Failure> {
         let parsed = parse(data, CAPS).map_err(|error| malformed(&error.message))?;
         let Json::Map(map) = &parsed else {
             return Err(malformed("it is not an object"));
@@ -67,7 +66,7 @@ impl Manifest {
 
     /// Returns true if `ir` with these layers and this memory, empty without any, has the header that this manifest
     /// describes.
-    pub(crate) fn is_header_of(&self, ir: &[u8], layers: &[u8], memory: &[u8]) -> bool {
+    pub(super) fn is_header_of(&self, ir: &[u8], layers: &[u8], memory: &[u8]) -> bool {
         let (before, behind) = &self.header;
         let rest = ir.strip_prefix(before.as_bytes());
         let rest = rest.and_then(|rest| part(rest, LAYERS, layers));
