@@ -152,11 +152,12 @@ fmt-check: setup  ## fail if `make fmt` would change a file
 	cargo fmt --all --check
 
 .PHONY: lint
-lint: build  ## lint Python, Rust and the import contracts
+lint: build  ## lint Python, Rust, its documentation and the import contracts
 	$(call say,lint)
 	$(BIN)/ruff check $(PY_DIRS)
 	$(BIN)/lint-imports
 	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --quiet --locked --workspace --no-deps --features bobcat-core/analysis
 
 .PHONY: types
 types: build  ## mypy --strict, and the stub of the Rust module against the module

@@ -61,7 +61,7 @@ def test_only_the_core_may_be_published_as_a_crate() -> None:
     assert [name for name, publish in may.items() if publish is None] == ["core"]
     core = tomllib.loads((ROOT / "rust/core/Cargo.toml").read_text(encoding="utf-8"))["package"]
     assert (ROOT / "rust/core" / core["readme"]).is_file()
-    assert {"description", "keywords", "categories", "include"} <= core.keys()
+    assert {"description", "keywords", "categories"} <= core.keys()
 
 
 @pytest.mark.parametrize(

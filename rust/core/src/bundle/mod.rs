@@ -90,12 +90,12 @@ fn read(data: &[u8]) -> Result<Bundle, Failure> {
     }
     if manifest.profile != Profile::Strict {
         return Err(
-            "it has the profile `lynx`, and only `strict` is evaluated without Python".to_owned(),
+            "it has the profile `lynx`, and only `strict` is evaluated without Python; `bobcat compile` has the profile `strict`".to_owned(),
         );
     }
     if manifest.has_host_rules {
         return Err(
-            "it has host rules, which need Python; write them in the compiled subset and compile without `--uncompiled callable`"
+            "it has host rules, which need Python; write them in the compiled subset and run `bobcat compile` without `--uncompiled callable`"
                 .to_owned(),
         );
     }
