@@ -9,7 +9,6 @@ prefers reduced motion gets the first screen.
 from __future__ import annotations
 
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -49,6 +48,8 @@ Line = tuple[Run, ...]
 
 def record() -> list[Line]:
     """Run the demo in a terminal and return its lines, wrapped as the terminal wraps them."""
+    import pty  # Windows has none: the tests draw and read recordings there, too
+
     parent, child = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLORTERM")}
     environment |= {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS)}

@@ -20,7 +20,7 @@ REFERENCE = DOCS / "reference"
 _HEAD = """# API reference
 
 The public names of `bobcat`, each with the first paragraph of its docstring; the page of a group has signatures and all that the docstrings say, as
-`help(bobcat.NAME)` shows it. `BOBCAT_UPDATE_API=1 pytest tests/docs/test_api_reference.py` writes these pages.
+`help(bobcat.NAME)` shows it. `make docs-write` writes these pages.
 """  # noqa: E501
 
 

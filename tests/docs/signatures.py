@@ -14,7 +14,7 @@ _SHORTER = (
     (r"<factory>", "..."),
     (r"\b(?:bobcat|collections|typing|datetime)(?:\.\w+)*\.(?=\w)", ""),
 )
-_WIDTH = 110
+_WIDTH = 84
 
 
 def signature(name: str, value: Any, *, method: bool = False) -> str:  # Any: every callable, here and below

@@ -109,6 +109,7 @@ def test_drawings_are_part_of_the_page_and_other_images_are_not() -> None:
     )
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a run is recorded in a pseudo-terminal, which Windows lacks")
 def test_the_recording_shows_what_the_demo_prints() -> None:
     recorded = SVG.read_text(encoding="utf-8")
     assert text_of(recorded) == text_of(render(record())), "run: make docs-write"
