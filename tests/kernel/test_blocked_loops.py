@@ -32,7 +32,7 @@ from bobcat.stores.protocol import Lease, RunBusy
 from bobcat.stores.redis import RedisStore
 
 ALLOW = compile_policy("rules: [{id: all, match: {tool.in: [block, wait]}, decision: allow}]")
-LEASE = 0.6
+LEASE = 1.0
 Opened = Callable[[], Any]  # Any: a store of any kind
 
 
@@ -208,12 +208,17 @@ def test_one_statement_renews_all_leases_of_a_store(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::bobcat.errors.StoreWarning")
 def test_a_run_that_another_worker_has_taken_ends_although_its_neighbours_go_on(opened: Opened) -> None:
+    together: asyncio.Barrier
+
     @tool(effect="none")
     async def wait() -> str:
+        await together.wait()
         await asyncio.sleep(LEASE * 3)
         return "waited"
 
     async def main() -> list[RunResult]:
+        nonlocal together
+        together = asyncio.Barrier(3)
         store = opened()
         tools = ToolSet.from_functions(wait)
         async with all_of(store):
@@ -222,7 +227,7 @@ def test_a_run_that_another_worker_has_taken_ends_although_its_neighbours_go_on(
                                               owner="worker", lease_seconds=LEASE))
                 for run_id in ("kept", "taken")
             ]  # fmt: skip
-            await asyncio.sleep(LEASE / 2)
+            await together.wait()  # both runs have begun
             await store.acquire("taken", owner="worker", seconds=60)  # a worker that restarted under the same name
             return await asyncio.gather(*runs)
 

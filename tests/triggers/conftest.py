@@ -21,12 +21,11 @@ ALICE, BOT = Principal("user", "alice"), Principal("agent", "bot")
 
 
 class ClockStore(SQLiteStore):
-    """A store whose date is the one that the test has set."""
+    """A store whose clock is the one that the test has set."""
 
-    moment = datetime(2026, 3, 28, 12, tzinfo=UTC)
-
-    async def now(self) -> datetime:
-        return self.moment
+    def __init__(self, path: Path) -> None:
+        self.moment = datetime(2026, 3, 28, 12, tzinfo=UTC)
+        super().__init__(path, clock=lambda: self.moment)
 
     def forward(self, **units: float) -> None:
         self.moment += timedelta(**units)

@@ -76,12 +76,15 @@ async def test_a_firing_waits_for_the_turn_of_a_person(place: Place) -> None:
             await holding.wait()
             return await super().step(conversation)
 
+    place.store.forward(minutes=1)
     async with thread(place, agent=Slow()) as talk:
         await talk.queue("a question")
-        place.store.forward(minutes=1)
         await place.work()
         assert (await place.store.runs(status="queued"))[0].run_id.startswith("trigger:")
         holding.set()
+    await place.work()
+    assert place.effects == 1, "it is tried again after a pause"
+    place.store.forward(seconds=2)
     await place.work()
     assert [each.text for each in await events(place, TurnStarted)] == ["a question", "the report"]
     assert [each.outcome for each in await events(place, Ended)] == ["succeeded"] * 2

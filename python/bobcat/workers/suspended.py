@@ -19,6 +19,8 @@ log = logger("workers")
 PAGE = 100
 RETRY_SECONDS = 60.0
 """Time until a run whose approvals cannot be read is looked at again."""
+TURN_SECONDS = 10.0
+"""Interval between looks at the approvals of a turn of a thread."""
 SUSPENDED: tuple[RunStatus, ...] = ("suspended",)
 
 
@@ -47,11 +49,26 @@ async def answered(store: DurableStore, ids: Iterable[str]) -> bool:
     return (await approvals_state(store, ids)).answered
 
 
-async def wake_or_postpone(store: QueueStore, run_id: str, ids: Iterable[str], detail: dict[str, Any]) -> bool:
-    """Queue a suspended run again if it has been answered, and return true; else set the time of the next look."""
+async def wake_or_postpone(
+    store: QueueStore,
+    run_id: str,
+    ids: Iterable[str],
+    detail: dict[str, Any],  # Any: JSON
+    *,
+    is_turn: bool,
+) -> bool:
+    """Queue a suspended run again if it has been answered, and return true; else set the time of the next look.
+
+    An answer wakes the run that asked. A turn of a thread (`is_turn`) asks in the name of the thread, so its run is
+    looked at every `TURN_SECONDS`.
+    """
     state = await approvals_state(store, ids)
     if not state.answered:
-        await store.look_at(run_id, state.expires)
+        moment = state.expires
+        if is_turn:
+            soon = await store.now() + timedelta(seconds=TURN_SECONDS)
+            moment = soon if moment is None else min(moment, soon)
+        await store.look_at(run_id, moment)
         return False
     with suppress(StatusConflict):  # another process has resumed it
         await change_status(store, run_id, "queued", expected=SUSPENDED, detail=detail)
@@ -74,4 +91,4 @@ async def wake_overdue(store: QueueStore) -> None:
 
 async def _look(store: QueueStore, run: RunSummary) -> None:
     ids: Any = run.detail.get("approvals", ())  # Any: JSON that another program may have written
-    await wake_or_postpone(store, run.run_id, map(str, ids), dict(run.detail))
+    await wake_or_postpone(store, run.run_id, map(str, ids), dict(run.detail), is_turn="thread" in run.detail)
