@@ -26,26 +26,29 @@ def decide_by_hand(work: WideWorkload) -> Decide:
     answers = Answers(work.policy)
     by_tool: dict[str, list[tuple[int, str]]] = {}
     everywhere: list[tuple[int, str]] = []
-    known = {tool for _, tools, _ in ordered(work.policy) for tool in tools or ()}
-    for number, tools, match in ordered(work.policy):
-        pair = (number, _text(match, constants))
-        if tools is None:
-            everywhere.append(pair)
-        for tool in known if tools is None else tools:
-            by_tool.setdefault(tool, []).append(pair)
+    numbers: list[int] = []
+    for order, (number, tools, match) in enumerate(ordered(work.policy)):
+        numbers.append(number)
+        pair = (order, _text(match, constants))
+        for rules in [everywhere] if tools is None else [by_tool.setdefault(tool, []) for tool in tools]:
+            rules.append(pair)
+    last = len(numbers)
+    constants["LAST"] = last
     functions = {tool: _compiled(rules, constants) for tool, rules in by_tool.items()}
-    otherwise = _compiled(everywhere, constants)
-    of_rule, rules = answers.of_rule, work.policy["rules"]
-    changes = {number: _change(rule["transform"]) for number, rule in enumerate(rules) if "transform" in rule}
+    of_every_tool = _compiled(everywhere, constants)
+    decisions = [answers.of_rule[number] for number in numbers]
+    transforms = [work.policy["rules"][number].get("transform") for number in numbers]
+    changes = {order: _change(transform) for order, transform in enumerate(transforms) if transform is not None}
     no_match, no_shadow = answers.no_match, answers.no_shadow
 
     def decide(request: ActionRequest) -> Decision:
-        number: int | None = functions.get(request.tool, otherwise)(request)
-        if number is None:
+        function = functions.get(request.tool)
+        order: int = min(last if function is None else function(request), of_every_tool(request))
+        if order == last:
             declared = request.declared
             return no_match if declared.reversible or declared.has_shadow else no_shadow
-        change = changes.get(number)
-        decision = of_rule[number]
+        change = changes.get(order)
+        decision = decisions[order]
         return decision if change is None else replace(decision, transform_args=change(request.args))
 
     return decide
@@ -105,8 +108,9 @@ def _value(path: str) -> str:
 
 def _compiled(rules: list[tuple[int, str]], constants: dict[str, object]) -> Any:  # Any: a function made by exec
     lines = ["def decide(request):", "    args, context, declared = request.args, request.context, request.declared"]
-    for number, condition in rules:
-        lines += [f"    if {condition}:", f"        return {number}"]
-    space: dict[str, Any] = dict(constants)  # Any: as above
-    exec("\n".join(lines), space)
+    for order, condition in rules:
+        lines += [f"    if {condition}:", f"        return {order}"]
+    lines.append("    return LAST")
+    space: dict[str, Any] = {}  # Any: as above
+    exec("\n".join(lines), constants, space)
     return space["decide"]

@@ -1,6 +1,6 @@
 """`make bench-wide`: one decision of wide workloads, by Bobcat, the floor in C, Python by hand and lynx-agent.
 
-    python -m wide.run [--seed N] [--seeds 5] [--sizes 10 100] [--shapes wide] [--keep FILE]
+    python -m wide.run [--seed N] [--seeds 5] [--passes 25] [--sizes 10 100] [--shapes wide] [--keep FILE]
 
 The engines decide each request in turn, so the caches are no engine's own. Every call is timed by itself: of each
 request the median of all passes is taken, and of the requests the mean. Before anything is timed, all engines must
@@ -30,7 +30,7 @@ Row = dict[str, Any]  # Any: JSON
 Maker = Callable[[WideWorkload], Engine]
 MAKERS: tuple[Maker, ...] = (bobcat_engine, floor_engine, hand_engine)
 SIZES = (10, 100, 1_000, 10_000)
-PASSES, WARMING = 25, 2
+PASSES, WARMING, LYNX_PASSES = 25, 2, 3
 LYNX_REQUESTS = {10: 600, 100: 200, 1_000: 60, 10_000: 12}
 """The requests that lynx-agent is asked of, by the number of rules: it would take minutes for all."""
 
@@ -64,10 +64,13 @@ def measure_lynx(work: WideWorkload) -> float:
     """Nanoseconds of a decision of lynx-agent, on some of the requests."""
     ours, engine, count = bobcat_engine(work), lynx_engine(work), LYNX_REQUESTS.get(work.rules, 12)
     check_agreement(work, ours, engine, count)
-    started = time.perf_counter_ns()
-    for request in engine.requests[:count]:
-        engine.decide(request)
-    return (time.perf_counter_ns() - started) / count
+    taken: list[list[int]] = [[] for _ in range(count)]
+    for _ in range(LYNX_PASSES):
+        for request, times in zip(engine.requests, taken, strict=False):
+            started = time.perf_counter_ns()
+            engine.decide(request)
+            times.append(time.perf_counter_ns() - started)
+    return statistics.fmean(map(statistics.median, taken))
 
 
 def row(shape: str, rules: int, seeds: list[int], *, passes: int = PASSES, lynx: bool = True) -> Row:
@@ -102,6 +105,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--passes", type=int, default=PASSES)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--shapes", nargs="*", choices=SHAPES, default=SHAPES)
     parser.add_argument("--keep", type=Path)
@@ -109,7 +113,7 @@ def main() -> int:
     first = random.SystemRandom().randrange(1_000_000) if given.seed is None else given.seed
     seeds = [first + at for at in range(given.seeds)]
     print(f"seeds {seeds[0]} to {seeds[-1]}; --seed {first} repeats them", flush=True)
-    rows = [row(shape, rules, seeds) for shape in given.shapes for rules in given.sizes]
+    rows = [row(shape, rules, seeds, passes=given.passes) for shape in given.shapes for rules in given.sizes]
     if given.keep:
         from bobcat.benchmark.measure import machine
 

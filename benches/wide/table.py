@@ -28,7 +28,7 @@ def table(results: Results) -> str:
         lines.append(f"| {row['shape']} | {row['rules']:,} | {times} | {spread} |")
     lines += [
         "",
-        f"Measured by `{results['command']}` with the seeds {seeds[0]} to {seeds[-1]}: CPython {machine['python']}, "
+        f"Measured by `{results['command']}` with the seeds {seeds[0]} to {seeds[-1]}: {machine['python']}, "
         f"{machine['cpu']}, {machine['cores']} cores, a load average of {results['busy']}.",
         "",
     ]
