@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -241,3 +242,27 @@ def test_a_policy_of_callables_and_unusual_texts_is_prepared_too() -> None:
     )
     lynx.prepare()
     assert lynx.evaluate(request_of()).verdict is Verdict.DENY
+
+
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+def test_each_error_of_a_rule_has_its_own_marker_however_often_it_is_made(decision: str) -> None:
+    policy = compile_policy(
+        {
+            "rules": [
+                {"id": "limit", "match": {"args.amount.gt": 100}, "decision": decision},
+                {"id": "rest", "match": {}, "decision": "approve_required", "approvers": ["alice"]},
+            ]
+        }
+    )
+    codes: dict[str, object] = {"wrong_type": "many", "nan": math.nan, "bad_unicode": "\ud800"}
+    for code, amount in [*codes.items(), *codes.items()]:
+        made = policy.evaluate(replace(request_of(), args={"amount": 1}))
+        assert made.matched_rules == ("rest",)
+        decided = policy.evaluate(replace(request_of(), args={"amount": amount}))
+        marker = f"<rule_error:limit:{code}>"
+        if decision == "deny":
+            assert decided.verdict is Verdict.DENY
+            assert decided.reason == f"rule `limit` could not be judged ({code}); denied"
+            assert decided.matched_rules == (marker,)
+        else:
+            assert decided == replace(made, matched_rules=(marker, "rest"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from bobcat.bundle.source_map import SourceMap
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Diagnostic, Span
 from bobcat.frontend.builder.rules import BuiltPolicy, BuiltRule, take_built
 from bobcat.frontend.files import NO_INPUTS, Inputs
 from bobcat.frontend.profiles import lower, with_python
@@ -58,8 +58,14 @@ def check_source(
     if texts is not None:
         texts.update(read)
     if lowered.source_map is not None:
-        places = [lowered.source_map.rule_span(index) for index in range(len(lowered.source_map.rules))]
-        rules = [span for span in places if span is not None]
         for file, own_text in read.items():
+            rules = _rule_spans(lowered.source_map)
             found = (*apply_ignores(found, own_text, file, rules, python=module is not None),)
     return tuple(sorted(found, key=place))
+
+
+def _rule_spans(places: SourceMap) -> Iterator[Span]:
+    for index in range(len(places.rules)):
+        span = places.rule_span(index)
+        if span is not None:
+            yield span

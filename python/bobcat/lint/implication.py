@@ -87,10 +87,30 @@ def covers(strong: Sequence[PathCondition], weak: Sequence[PathCondition], *, le
 
 def clash(items: Sequence[PathCondition]) -> bool:
     """Return true if no call makes all of these true."""
+    # PERF: most conditions are equalities with texts: different ones at a path clash, and equal ones do not.
+    texts: dict[object, str] = {}
+    only_texts = True
+    for item in items:
+        expr = item.expr
+        if isinstance(expr, Leaf) and expr.op == "eq" and isinstance(expr.operand, str):
+            if texts.setdefault(item.path, expr.operand) != expr.operand:
+                return True
+        else:
+            only_texts = False
+    if only_texts:
+        return False
     if len({item.path for item in items}) == len(items) and not any(map(_is_empty, items)):
-        return False  # PERF: most matches
-    if _unequal_texts(items):
-        return True  # PERF: most other pairs of rules
+        return False  # PERF: most other matches
+    return _clash(items)
+
+
+def _is_empty(item: PathCondition) -> bool:
+    """Return true if a condition may be false for every value: it has no alternatives, or lists no value."""
+    expr = item.expr
+    return not expr.operand if isinstance(expr, Leaf) else isinstance(expr, AnyExpr) and not expr.items
+
+
+def _clash(items: Sequence[PathCondition]) -> bool:
     allowed: dict[tuple[str, tuple[str, ...]], set[bytes]] = {}
     for item in items:
         if isinstance(item.expr, AnyExpr) and not item.expr.items:
@@ -102,24 +122,6 @@ def clash(items: Sequence[PathCondition]) -> bool:
         if not allowed[place]:
             return True
     return False
-
-
-def _unequal_texts(items: Sequence[PathCondition]) -> bool:
-    """Return true if two conditions require different texts at one path."""
-    wanted: dict[object, str] = {}
-    for item in items:
-        expr = item.expr
-        if not isinstance(expr, Leaf) or expr.op != "eq" or not isinstance(expr.operand, str):
-            continue
-        if wanted.setdefault(item.path, expr.operand) != expr.operand:
-            return True
-    return False
-
-
-def _is_empty(item: PathCondition) -> bool:
-    """Return true if a condition may be false for every value: it has no alternatives, or lists no value."""
-    expr = item.expr
-    return not expr.operand if isinstance(expr, Leaf) else isinstance(expr, AnyExpr) and not expr.items
 
 
 def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:

@@ -28,6 +28,8 @@ KEYS = (
     "transform", "undo", "obligations", "mode",
 )  # fmt: skip
 _KNOWN = frozenset(KEYS)
+_PLAIN = frozenset(("id", "priority", "description", "match", "decision", "reason"))
+"""The keys that every decision has."""
 VERDICTS: tuple[VerdictName, ...] = get_args(VerdictName)
 MAX_PRIORITY = 2**31 - 1
 """Priorities lie between -MAX_PRIORITY and MAX_PRIORITY."""
@@ -101,13 +103,15 @@ class Rules:
         approvers, needed, timeout = self._people(fields)
         transform = self._transform(fields, verdict, id)
         obligations: tuple[Obligation, ...] = ()
-        if "obligations" in fields:
-            obligations = self._obligations.obligations(fields["obligations"][1], verdict)
-        monitored = "mode" in fields and self._mode(fields["mode"][1]) == "monitor"
-        if verdict is not None and verdict != "approve_required":
-            self._misplaced(fields, PEOPLE, verdict, "approve_required")
-        if verdict is not None and verdict not in UNDOABLE:
-            self._misplaced(fields, ("undo",), verdict, "allow")
+        monitored = False
+        if not fields.keys() <= _PLAIN:  # PERF: most rules have no other keys
+            if "obligations" in fields:
+                obligations = self._obligations.obligations(fields["obligations"][1], verdict)
+            monitored = "mode" in fields and self._mode(fields["mode"][1]) == "monitor"
+            if verdict is not None and verdict != "approve_required":
+                self._misplaced(fields, PEOPLE, verdict, "approve_required")
+            if verdict is not None and verdict not in UNDOABLE:
+                self._misplaced(fields, ("undo",), verdict, "allow")
         texts = len(id or "") + len(reason) + sum(map(len, approvers))
         self._matches.charge(node, texts // 100 + len(approvers) + (node_cost(transform.value) if transform else 0))
         if id is None or match is None or verdict is None or (verdict == "transform") is not (transform is not None):

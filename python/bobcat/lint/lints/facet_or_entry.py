@@ -11,17 +11,26 @@ from __future__ import annotations
 
 from bobcat.diagnostics.model import Findings
 from bobcat.frontend.strict.key_syntax import written
+from bobcat.ir.visit import refs
 from bobcat.language.facets import FACETS
 from bobcat.language.operators import LEADING
-from bobcat.lint.subject import LintContext
+from bobcat.lint.subject import LintContext, Path, PlacedLeaf
 
 CODES = ("W0143",)
 _NAMES = FACETS.keys() | LEADING
 
 
+def _deep_paths(item: PlacedLeaf) -> list[Path]:
+    """Return the paths that a leaf reads below an argument."""
+    if isinstance(item.leaf.operand, dict):
+        return [path for path in (item.path, *refs(item.leaf.operand)) if len(path) > 2]
+    return [item.path] if len(item.path) > 2 else []
+
+
 def check(subject: LintContext) -> Findings:
     """Find these keys, once for each path of a rule."""
-    mappings = {path[:length] for facts in subject.rules for path in facts.reads for length in range(2, len(path))}
+    long = {path for facts in subject.rules for item in facts.leaves for path in _deep_paths(item)}
+    mappings = {path[:length] for path in long for length in range(2, len(path))}
     for facts in subject.rules:
         seen = set()
         for item in facts.leaves:
