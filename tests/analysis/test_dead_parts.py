@@ -11,10 +11,11 @@ import pytest
 import campaign
 from analysis.enumeration import Enumeration, requests
 from analysis.generated_policies import DOMAIN, compiled, policy_source
+from analysis.long_policies import long_source
 from bobcat import Policy, Request
 from bobcat.analysis import Witness, dead, holes, surface
 from bobcat.analysis.dead_clauses import dead_places, without
-from bobcat.analysis.engine import Effort
+from bobcat.analysis.engine import Effort, Questions
 from bobcat.analysis.variations import KINDS
 from bobcat.ir.schema import IrRule
 
@@ -120,3 +121,13 @@ def test_holes_of_a_rule_that_permits_are_refused() -> None:
         holes("rules: [{id: a, match: {tool: t}, decision: allow}]", "a")
     with pytest.raises(ValueError, match="no rule"):
         holes("rules: []", "a")
+
+
+@pytest.mark.filterwarnings("ignore")  # random rules are what `check` warns of
+def test_clauses_that_a_call_shows_to_matter_are_not_dead() -> None:
+    policy = Policy.compile(long_source(random.Random(3), 60))
+    rules = Questions([policy]).ask("rules", policy=0)["rules"]
+    calls = {item["index"]: item["witness"] for item in rules if item["decides"] == "witness"}
+    compared = list(dead_places(policy, list(calls), Effort()))
+    assert compared
+    assert list(dead_places(policy, list(calls), Effort(), calls)) == compared

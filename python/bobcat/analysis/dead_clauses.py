@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from bobcat.analysis.engine import Effort, Questions
+from bobcat.analysis.engine import Data, Effort, Questions
+from bobcat.analysis.live_clauses import Calls
 from bobcat.bundle.model import Policy
 from bobcat.ir import construct
 from bobcat.ir.memory import used
@@ -15,29 +17,38 @@ from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, NotExpr
 from bobcat.ir.visit import children, leaves
 from bobcat.lint.subject import named_tools, shared_tools
 
+NO_CALLS: Mapping[int, Data] = MappingProxyType({})
 MAX_CLAUSES = 2_000
 """Clauses of one policy that are looked at, in evaluation order."""
 
 
-def dead_places(policy: Policy, indexes: Sequence[int], effort: Effort) -> Iterator[tuple[int, tuple[int, ...]]]:
+def dead_places(
+    policy: Policy, indexes: Sequence[int], effort: Effort, calls: Mapping[int, Data] = NO_CALLS
+) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield the dead clauses of some rules: the index of the rule, and the child numbers from the root of its match.
 
-    A clause inside of a dead one is left out.
+    A clause inside of a dead one is left out. `calls` are requests that rules decide, by their index.
     """
     left = MAX_CLAUSES
+    known = Calls(calls)
     names = [named_tools(rule) if isinstance(rule, IrRule) else () for rule in policy.ir.rules]
     for index in indexes:
         places = list(_places(policy, index))[:left]
         left -= len(places)
         found: list[tuple[int, ...]] = []
-        for at, is_dead in zip(places, _dead(policy, index, places, names, effort), strict=True):
+        for at, is_dead in zip(places, _dead(policy, index, places, names, effort, known), strict=True):
             if is_dead and not any(at[: len(other)] == other for other in found):
                 found.append(at)
                 yield index, at
 
 
 def _dead(
-    policy: Policy, index: int, places: Sequence[tuple[int, ...]], names: Sequence[tuple[str, ...]], effort: Effort
+    policy: Policy,
+    index: int,
+    places: Sequence[tuple[int, ...]],
+    names: Sequence[tuple[str, ...]],
+    effort: Effort,
+    known: Calls,
 ) -> Iterator[bool]:
     """Yield for each place of a match whether the policy decides every call alike without the clause there."""
     if not places:
@@ -46,8 +57,15 @@ def _dead(
     assert isinstance(rule, IrRule)  # only these have places
     ir, own, tools = _part(policy.ir, index, names)
     matches = [without(rule.match, at) for at in places]
-    questions = Questions([Policy.from_policy(ir), *(_changed(ir, own, match) for match in matches)], effort)
+    policies = [Policy.from_policy(ir), *(_changed(ir, own, match) for match in matches)]
+    clauses = [clause_at(rule.match, at)[0] for at in places]
+    pairs = [(policies[0], changed) for changed in policies[1:]]
+    alive = [known.matters(index, *each) for each in zip(pairs, clauses, strict=True)]
+    questions = Questions(policies, effort) if not all(alive) else None
     for number, at in enumerate(places, 1):
+        if questions is None or alive[number - 1]:
+            yield False
+            continue
         only: list[str | None] = list(tools)
         about_others = bool(tools) and _reads_tool(rule.match, at)
         if about_others:  # without this clause, its rule is about other tools: these are compared first

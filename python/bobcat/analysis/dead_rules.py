@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from bobcat.analysis.dead_clauses import clause_at, dead_places
-from bobcat.analysis.engine import Effort, Progress, Questions, rule_ref
+from bobcat.analysis.engine import Data, Effort, Progress, Questions, rule_ref
 from bobcat.analysis.inputs import PolicyInput, policy_of
 from bobcat.analysis.model import JsonData, Reason, RuleRef, place_json, reasons_json
 from bobcat.bounds.decisions import is_monitored
@@ -96,7 +96,7 @@ def dead(
     questions = Questions([subject], Effort(budget, progress))
     rules: list[DeadRule] = []
     unknown: list[UndecidedRule] = []
-    live: list[int] = []
+    live: dict[int, Data] = {}
     for item in questions.ask("rules", policy=0)["rules"]:
         index = item["index"]
         if is_monitored(subject.ir.rules[index]):
@@ -109,8 +109,9 @@ def dead(
         elif item["decides"] == "unknown":
             unknown.append(UndecidedRule(ref, questions.reasons(item["reasons"])))
         else:
-            live.append(index)
-    places = dead_places(subject, live if clauses and not subject.python_rules else (), Effort(budget))
+            live[index] = item["witness"]
+    looked_at = list(live) if clauses and not subject.python_rules else []
+    places = dead_places(subject, looked_at, Effort(budget), live)
     dead_clauses = tuple(_dead_clause(subject, index, at) for index, at in places)
     predicates = tuple(item for item in subject.diagnostics if item.code == _UNUSED_PREDICATE)
     return DeadParts(tuple(rules), dead_clauses, predicates, tuple(unknown))
