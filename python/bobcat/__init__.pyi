@@ -1,6 +1,15 @@
 """The public names of Bobcat. `bobcat/__init__.py` reads where each of them lives from this file."""
 
 from bobcat._core import __version__ as __version__
+from bobcat._core import (
+    evaluate as evaluate,
+)
+from bobcat._core import (
+    evaluate_json as evaluate_json,
+)
+from bobcat._core import (
+    evaluate_many as evaluate_many,
+)
 from bobcat.aio.cancel import (
     Cancelled as Cancelled,
 )
@@ -345,15 +354,6 @@ from bobcat.model.run import (
 )
 from bobcat.pdp import (
     Explanation as Explanation,
-)
-from bobcat.pdp import (
-    evaluate as evaluate,
-)
-from bobcat.pdp import (
-    evaluate_json as evaluate_json,
-)
-from bobcat.pdp import (
-    evaluate_many as evaluate_many,
 )
 from bobcat.pdp import (
     explain as explain,

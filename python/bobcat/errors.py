@@ -31,7 +31,6 @@ UserWarning
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -256,6 +255,8 @@ class PolicyWarning(UserWarning):
 
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn at the line of the program that called the package, however many of its own functions are in between."""
+    import warnings
+
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1

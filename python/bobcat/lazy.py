@@ -9,9 +9,11 @@ checkers read that file, and so does the package itself:
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # PERF: `import bobcat` imports neither `typing` nor what it needs
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -26,7 +28,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         if name not in origins:
             # With the name and the object, Python itself suggests the closest name.
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=module)
-        value = getattr(import_module(origins[name]), name)
+        value = resolve(origins[name], name)
         setattr(module, name, value)
         return value
 
@@ -38,7 +40,8 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
 
 def resolve(module: str, name: str) -> Any:
     """Import `name` of a module by its path: for methods that use a module of a higher layer."""
-    return getattr(import_module(module), name)
+    __import__(module)
+    return getattr(sys.modules[module], name)
 
 
 def _origins(stub: str) -> dict[str, str]:

@@ -8,14 +8,18 @@ lynx-agent, so that programs written for it keep working.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from bobcat.model.fast_init import fast_init
 from bobcat.model.frozen import FrozenDict
 from bobcat.model.run_reads import RunReads, refuse
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field
+else:
+    from bobcat.model.light_dataclass import Factory as field
+    from bobcat.model.light_dataclass import dataclass
 
 _EMPTY: Mapping[str, Any] = FrozenDict()
 
@@ -45,7 +49,6 @@ class Principal:
     name: str | None = None
 
 
-@fast_init
 @dataclass(frozen=True, slots=True)
 class ExecutionContext:
     """The circumstances of a call; a policy reads them under `context`.
@@ -90,7 +93,6 @@ class ToolMetadata:
     compress: str | None = None
 
 
-@fast_init
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
     """One proposed tool call, as the decision point sees it.
@@ -134,7 +136,6 @@ class Obligation:
     phase: Phase = "before"
 
 
-@fast_init
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The answer of the decision point. The model or an approver sees `reason`.

@@ -14,6 +14,7 @@ import inspect
 from typing import Any, TypeVar
 
 from bobcat._core import SlotConstructor
+from bobcat.model.light_dataclass import Factory, constructor
 
 C = TypeVar("C", bound=type)
 V = TypeVar("V")
@@ -21,28 +22,15 @@ V = TypeVar("V")
 
 def fast_init(cls: C) -> C:
     """Give a frozen dataclass with slots, and without `__post_init__`, the shorter constructor."""
-    written = vars(cls)["__init__"]
-    defaults = {name: parameter.default for name, parameter in inspect.signature(written).parameters.items()}
-    names: dict[str, Any] = {}  # Any: the names in the generated code
-    parameters, lines = [], []
+    parameters = inspect.signature(vars(cls)["__init__"]).parameters
+    defaults: dict[str, Any] = {}  # Any: the default of a field has the type of the field
     for field in dataclasses.fields(cls):
-        name, value = field.name, field.name
-        names[f"_set_{name}"] = getattr(cls, name).__set__
-        if defaults[name] is inspect.Parameter.empty:
-            parameters.append(name)
-        else:
-            names[f"_default_{name}"] = defaults[name]
-            parameters.append(f"{name}=_default_{name}")
         if field.default_factory is not dataclasses.MISSING:
-            names[f"_make_{name}"] = field.default_factory
-            value = f"_make_{name}() if {name} is _default_{name} else {name}"
-        lines.append(f"    _set_{name}(self, {value})")
-    exec(f"def __init__(self, {', '.join(parameters)}):\n" + "\n".join(lines), names)
-    constructor = names["__init__"]
-    constructor.__annotations__ = written.__annotations__
-    constructor.__qualname__ = written.__qualname__
-    constructor.__module__ = cls.__module__
-    cls.__init__ = constructor  # type: ignore[misc]
+            defaults[field.name] = Factory(default_factory=field.default_factory)
+        elif parameters[field.name].default is not inspect.Parameter.empty:
+            defaults[field.name] = parameters[field.name].default
+    annotations = {field.name: field.type for field in dataclasses.fields(cls)}
+    cls.__init__ = constructor(cls, annotations, defaults)  # type: ignore[misc]
     return cls
 
 

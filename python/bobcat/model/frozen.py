@@ -15,7 +15,6 @@ agent's own process and is not restricted.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping
 from operator import is_
 from typing import Any, Never, TypeVar
@@ -70,9 +69,11 @@ class FrozenDict(dict[K, V]):
     update = _refuse
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[K, V]:
+        from copy import deepcopy
+
         plain: dict[K, V] = {}
         memo[id(self)] = plain
-        plain.update({copy.deepcopy(key, memo): copy.deepcopy(value, memo) for key, value in self.items()})
+        plain.update({deepcopy(key, memo): deepcopy(value, memo) for key, value in self.items()})
         return plain
 
     def __reduce__(self) -> tuple[type[FrozenDict[K, V]], tuple[dict[K, V]]]:
@@ -110,9 +111,11 @@ class FrozenList(list[T]):
     sort = _refuse
 
     def __deepcopy__(self, memo: dict[int, Any]) -> list[T]:
+        from copy import deepcopy
+
         plain: list[T] = []
         memo[id(self)] = plain
-        plain.extend(copy.deepcopy(value, memo) for value in self)
+        plain.extend(deepcopy(value, memo) for value in self)
         return plain
 
     def __reduce__(self) -> tuple[type[FrozenList[T]], tuple[list[T]]]:

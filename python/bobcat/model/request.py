@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bobcat.lazy import resolve
 from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 from bobcat.model.defaults import CONTEXT, DECLARED
 from bobcat.model.frozen import FrozenDict
-from bobcat.model.request_json import declared_from_json, principal_from_json
-from bobcat.model.run import ToolDef
+
+if TYPE_CHECKING:
+    from bobcat.model.run import ToolDef
 
 # Any: arguments of any call, functions of any signature.
 _NO_ARGS: Mapping[str, Any] = FrozenDict()
-Declared = ToolMetadata | ToolDef | Callable[..., Any] | Mapping[str, Any]
+Declared: TypeAlias = "ToolMetadata | ToolDef | Callable[..., Any] | Mapping[str, Any]"
 
 
 def Request(
@@ -66,6 +67,8 @@ def _principal(given: object) -> Principal:
     if isinstance(given, str):
         return Principal("user", given)
     if isinstance(given, Mapping):
+        from bobcat.model.request_json import principal_from_json
+
         return principal_from_json(given)
     raise TypeError(f"principal must be a Principal, the id of a user or a mapping, got {type(given).__name__}")
 
@@ -73,6 +76,10 @@ def _principal(given: object) -> Principal:
 def _declared(given: object) -> ToolMetadata:
     if isinstance(given, ToolMetadata):
         return given
+    # PERF: a call without a declaration, or with metadata, needs neither the values of a run nor the reader of JSON.
+    from bobcat.model.request_json import declared_from_json
+    from bobcat.model.run import ToolDef
+
     if isinstance(given, ToolDef):
         return given.metadata
     if isinstance(given, Mapping):

@@ -54,10 +54,6 @@ pub(crate) struct Names {
     pub(crate) to_bytes: Py<PyAny>,
     /// `{"signed": True}`
     pub(crate) signed: Py<PyDict>,
-    /// `re.compile`
-    pub(crate) re_compile: Py<PyAny>,
-    /// `dataclasses.replace`
-    pub(crate) replace: Py<PyAny>,
     /// `bobcat.runtime.hash_chain.CHAIN`
     pub(crate) chain: Py<PyString>,
     /// `state`
@@ -166,8 +162,6 @@ impl Names {
             bit_length: int.getattr("bit_length")?.unbind(),
             to_bytes: int.getattr("to_bytes")?.unbind(),
             signed: signed.unbind(),
-            re_compile: py.import("re")?.getattr("compile")?.unbind(),
-            replace: py.import("dataclasses")?.getattr("replace")?.unbind(),
             chain: PyString::intern(py, "chain").unbind(),
             state: PyString::intern(py, "state").unbind(),
             no_text: PyString::intern(py, "").unbind(),

@@ -14,7 +14,7 @@ use bobcat_core::clause::ops::ordering::Relation;
 use bobcat_core::program::ClauseInfo;
 
 use crate::constant::to_python;
-use crate::names::{Names, frozenset};
+use crate::names::frozenset;
 use crate::value::PyValue;
 
 /// Clause `clause` of the program, evaluated on `value`.
@@ -47,7 +47,7 @@ pub(crate) fn prepare<'py>(py: Python<'py>, info: &ClauseInfo) -> PyResult<Bound
         }
     };
     match info.op.lynx {
-        Some(LynxOp::Matches) => Names::get(py)?.re_compile.bind(py).call1((operand,)),
+        Some(LynxOp::Matches) => py.import("re")?.call_method1("compile", (operand,)),
         Some(LynxOp::In) if all_hashable_scalars(&operand)? => frozenset(py, &operand),
         Some(LynxOp::In) => py.get_type::<pyo3::types::PyTuple>().call1((operand,)),
         _ => Ok(operand),

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyString, PyType};
 
 use bobcat_core::error::ErrorCode;
@@ -19,6 +20,9 @@ use crate::program::kind_of;
 use crate::session::{Session, drop_attached};
 use crate::value::{PyValue, is_exactly, is_exception};
 use crate::{host, transform, value};
+
+/// `dataclasses.replace`. PERF: imported when the arguments of a rule in Python have been rewritten: 8 ms.
+static REPLACE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// One request under decision.
 #[derive(Clone)]
@@ -140,10 +144,8 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         }
         let kwargs = PyDict::new(self.session.py);
         kwargs.set_item(&self.session.names.field(Field::Args).name, self.args.get())?;
-        self.session
-            .names
-            .replace
-            .bind(self.session.py)
+        REPLACE
+            .import(self.session.py, "dataclasses", "replace")?
             .call((self.object,), Some(&kwargs))
     }
 
