@@ -44,8 +44,10 @@ __all__ = [
     "facets",
     "first_step",
     "frozen_if_flat",
+    "is_manifest_of",
     "is_printable",
     "lower",
+    "manifest_head",
     "occurs_in",
     "parse_facet",
     "parse_shell",
@@ -192,6 +194,15 @@ class HookSession:
 
     def close(self) -> None:
         """Let other processes use the session, after a snapshot where one is due. ValueError never."""
+
+def manifest_head(section: bytes, /) -> tuple[str, Literal["strict", "lynx"], int | None] | None:
+    """Return the digest, the profile and the epoch in the manifest of a bundle.
+
+    None for one that `bobcat.bundle.manifest` decodes: it is not canonical, or holds host rules.
+    """
+
+def is_manifest_of(section: bytes, bundle: Program, ir: bytes, /) -> bool:
+    """Return true if a manifest, of which there is a head, describes the policy that was made from `ir`."""
 
 def session_directory() -> Path:
     """Return the directory of sessions, by the environment. ValueError without one."""

@@ -7,14 +7,16 @@ import json
 import struct
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bobcat import Policy
-from bobcat.bundle import file
+from bobcat.bundle import file, load
 from bobcat.bundle.load import load_bundle
+from bobcat.bundle.manifest import Manifest
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
 from campaign import examples
@@ -25,11 +27,16 @@ ROW = struct.Struct(">16sIQ32s")
 
 
 def python_accepts(data: bytes) -> bool:
-    try:
-        load_bundle(data)
-    except BundleError:
-        return False
-    return True
+    """Load the bundle with its manifest read by the core, and with it decoded in Python."""
+    accepted = []
+    for head in (load.manifest_head, lambda _: None):
+        with mock.patch.object(load, "manifest_head", head):
+            try:
+                accepted.append(load_bundle(data).manifest)
+            except BundleError as error:
+                accepted.append(error.code)
+    assert accepted[0] == accepted[1]
+    return isinstance(accepted[0], Manifest)
 
 
 def native_accepts(path: Path, data: bytes) -> bool:
@@ -68,6 +75,12 @@ EDITED: dict[str, tuple[bytes, bool]] = {
     "as compiled": (GOOD, True),
     "with sources": (Policy.compile(POLICY).to_bytes(sources=True), True),
     "with an epoch": (Policy.compile(POLICY).to_bytes(epoch=7), True),
+    "with an expiry": (written({**MANIFEST, "epoch": 7, "expires": "2026-02-28T12:00:00Z"}, IR), True),
+    "with an expiry on no day": (written({**MANIFEST, "expires": "2026-02-29T12:00:00Z"}, IR), False),
+    "with an expiry without a time zone": (written({**MANIFEST, "expires": "2026-02-28T12:00:00"}, IR), False),
+    "with an expiry in small letters": (written({**MANIFEST, "expires": "2026-02-28t12:00:00z"}, IR), False),
+    "with an expiry in parts of a second": (written({**MANIFEST, "expires": "2026-02-28T12:00:00.50Z"}, IR), False),
+    "with an expiry that is a number": (written({**MANIFEST, "expires": 5}, IR), False),
     "with an unknown section": (written(MANIFEST, IR, (b"extra", 0, b"x")), True),
     "with an odd file name": (written({**MANIFEST, "source_files": ['a"\\\x08\x0c\n\x7f\x1fé😀']}, IR), True),
     "with a critical unknown section": (written(MANIFEST, IR, (b"extra", 1, b"x")), False),

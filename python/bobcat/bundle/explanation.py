@@ -13,8 +13,7 @@ from msgspec import to_builtins
 from bobcat.diagnostics.model import Span
 from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, IrRule
 from bobcat.language.operators import SIGNS
-from bobcat.model.decision import obligations_of
-from bobcat.model.request_json import obligation_json
+from bobcat.model.decision_json import decision_json
 from bobcat.text.display import safe_text
 
 if TYPE_CHECKING:
@@ -143,20 +142,6 @@ class Explanation:
             lines.append("")
             lines.extend(rule_lines(rule))
         return "\n".join(map(safe_text, lines)) + "\n"
-
-
-def decision_json(decision: Decision) -> dict[str, Any]:  # Any: JSON data
-    """Return a decision as plain JSON data."""
-    return {
-        "verdict": str(decision.verdict),
-        "reason": decision.reason,
-        "matched_rules": list(decision.matched_rules),
-        "approvers": list(decision.approvers),
-        "approvals_needed": decision.approvals_needed,
-        "timeout_seconds": decision.timeout_seconds,
-        "transform_args": decision.transform_args,
-        **({"obligations": list(map(obligation_json, obligations_of(decision)))} if decision.obligations else {}),
-    }
 
 
 def rule_json(rule: RuleExplanation) -> dict[str, Any]:  # Any: JSON data

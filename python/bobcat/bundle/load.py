@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-import msgspec
-
+from bobcat._core import is_manifest_of, manifest_head
 from bobcat.bundle import file
-from bobcat.bundle.manifest import Manifest, checked_epoch, decode_manifest
 from bobcat.bundle.model import Policy
 from bobcat.bundle.parts import BundleParts
 from bobcat.errors import BundleError
-from bobcat.ir import canonical
-from bobcat.ir.schema import IR_VERSION, HostRule, IrPolicy, Profile
 
 if TYPE_CHECKING:
     from bobcat.bundle.host_code import HostFunction
+    from bobcat.bundle.manifest import Manifest
     from bobcat.bundle.sign import BundleSignature
+    from bobcat.ir.schema import HostRule, Profile
 
 
 def is_bundle(data: bytes) -> bool:
@@ -48,28 +46,37 @@ def load_bundle(
     as 0). `layer_keys` holds, by the name of a layer, the keys of which one must have signed the bundle that the layer
     came from. Raises `BundleError`.
     """
-    if profile is not None and profile not in get_args(Profile):
-        raise ValueError(f"`profile` must be one of {', '.join(get_args(Profile))} or None, not {profile!r}")
+    if profile not in ("strict", None):
+        _check_profile(profile)
     data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else file.read(source)
-    sections, manifest = open_bundle(data, trusted_keys)
-    content = sections.content
-    if profile is not None and manifest.profile != profile:
+    sections = _verified(data, trusted_keys)
+    content, section = sections.content, sections.content[file.MANIFEST]
+    # PERF: the core reads the manifest of most bundles. It leaves the others, and the reasons of errors, to the
+    # decoder, which takes 20 ms to import.
+    head, manifest = manifest_head(section), None
+    if head is None:
+        manifest = _decoded(section)
+        head = _head_of(manifest)
+    digest, of_profile, epoch = head
+    _check_digest(digest, sections)
+    if profile is not None and of_profile != profile:
         raise BundleError(
             "profile_mismatch",
-            f"the bundle has the profile `{manifest.profile}`, not `{profile}`, which has other semantics; "
-            f"load it with `profile={manifest.profile!r}` (`--profile {manifest.profile}`)",
+            f"the bundle has the profile `{of_profile}`, not `{profile}`, which has other semantics; "
+            f"load it with `profile={of_profile!r}` (`--profile {of_profile}`)",
         )
-    if expected_id is not None and manifest.digest != expected_id:
-        raise BundleError("id_mismatch", f"the bundle has the id {manifest.digest}, not `expected_id` {expected_id!r}")
+    if expected_id is not None and digest != expected_id:
+        raise BundleError("id_mismatch", f"the bundle has the id {digest}, not `expected_id` {expected_id!r}")
     if min_epoch is not None:
-        _check_epoch(manifest, checked_epoch(min_epoch, "min_epoch"))
-    callables = resolve_host_rules(manifest.host_rules, host_rules)
+        _check_epoch(epoch, min_epoch)
+    callables = resolve_host_rules(() if manifest is None else manifest.host_rules, host_rules)
     ir = content[file.IR]
     bundle = Policy(
         BundleParts(
             ir,
+            digest,
             callables,
-            manifest,
+            section if manifest is None else manifest,
             content.get(file.SOURCE_MAP),
             content.get(file.SOURCES, {}),
             signed=sections.signed_message,
@@ -77,7 +84,7 @@ def load_bundle(
             layer_signatures=content.get(file.LAYER_SIGNATURES, b""),
         )
     )
-    if not _describes(manifest, ir) or bundle.rule_count != manifest.rule_count:
+    if not (is_manifest_of(section, bundle, ir) if manifest is None else _describes(manifest, bundle)):
         raise BundleError("bad_manifest", "the manifest does not describe the policy")
     if layer_keys is not None:
         from bobcat.bundle.layers import verify_layers
@@ -91,13 +98,45 @@ def open_bundle(data: bytes, trusted_keys: Iterable[bytes | str] | None) -> tupl
 
     Raises `BundleError`.
     """
+    sections = _verified(data, trusted_keys)
+    manifest = _decoded(sections.content[file.MANIFEST])
+    _check_digest(manifest.digest, sections)
+    return sections, manifest
+
+
+def _verified(data: bytes, trusted_keys: Iterable[bytes | str] | None) -> file.Sections:
+    """Return the sections of a bundle with verified digests and signatures."""
     sections = file.unpack(data)
     if trusted_keys is not None:
-        _verify(sections, trusted_keys)
-    manifest = decode_manifest(sections.content[file.MANIFEST])
-    if manifest.digest != sections.policy_digest.hex():
+        from bobcat.bundle.sign import verify
+
+        verify(sections.signed_message, _signatures(sections), trusted_keys)
+    return sections
+
+
+def _decoded(section: bytes) -> Manifest:
+    from bobcat.bundle.manifest import decode_manifest
+
+    return decode_manifest(section)
+
+
+def _head_of(manifest: Manifest) -> tuple[str, Profile, int | None]:
+    """Return the digest, the profile and the epoch, as the core reads them."""
+    return manifest.digest, manifest.profile, manifest.epoch if isinstance(manifest.epoch, int) else None
+
+
+def _check_profile(profile: object) -> None:
+    from typing import get_args
+
+    from bobcat.ir.schema import Profile
+
+    if profile not in get_args(Profile):
+        raise ValueError(f"`profile` must be one of {', '.join(get_args(Profile))} or None, not {profile!r}")
+
+
+def _check_digest(digest: str, sections: file.Sections) -> None:
+    if digest != sections.policy_digest.hex():
         raise BundleError("digest_mismatch", "the policy does not have the digest in the manifest")
-    return sections, manifest
 
 
 def resolve_host_rules(
@@ -125,12 +164,15 @@ def reload(data: bytes, host_rules: tuple[HostFunction, ...], profile: Profile) 
     return load_bundle(data, host_rules, profile=profile)
 
 
-def _check_epoch(manifest: Manifest, least: int) -> None:
-    if manifest.epoch is msgspec.UNSET:
+def _check_epoch(epoch: int | None, least: object) -> None:
+    from bobcat.bundle.manifest import checked_epoch
+
+    least = checked_epoch(least, "min_epoch")
+    if epoch is None:
         if least > 0:
             raise BundleError("old_epoch", f"the bundle has no epoch; `min_epoch` is {least}")
-    elif manifest.epoch < least:
-        raise BundleError("old_epoch", f"the bundle has the epoch {manifest.epoch}; `min_epoch` is {least}")
+    elif epoch < least:
+        raise BundleError("old_epoch", f"the bundle has the epoch {epoch}; `min_epoch` is {least}")
 
 
 def _take(rule: HostRule, by_name: Mapping[str, list[tuple[str, HostFunction]]]) -> HostFunction:
@@ -150,16 +192,21 @@ def _take(rule: HostRule, by_name: Mapping[str, list[tuple[str, HostFunction]]])
     raise BundleError("host_rule_changed", f"the host rule {where} is not the one the policy was compiled with")
 
 
-def _describes(manifest: Manifest, ir: bytes) -> bool:
-    """Return true if the manifest describes an IR that the core has accepted, apart from its rules."""
+def _describes(manifest: Manifest, bundle: Policy) -> bool:
+    """Return true if the manifest describes a policy, whose IR the core has accepted."""
+    from bobcat.ir import canonical
+    from bobcat.ir.schema import IR_VERSION, IrPolicy
+
+    ir = bundle.ir_bytes
     empty = IrPolicy(IR_VERSION, manifest.profile, manifest.language_version, manifest.defaults, ())
     if not canonical.has_header(ir, canonical.header(empty)):
         return False
     # The core has counted the host rules: if the manifest has no host rules, the IR has none either.
     try:
-        return not manifest.host_rules or canonical.host_rules(ir) == manifest.host_rules
+        found = not manifest.host_rules or canonical.host_rules(ir) == manifest.host_rules
     except canonical.EncodingError as error:
         raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
+    return found and bundle.rule_count == manifest.rule_count
 
 
 def signers(data: bytes) -> tuple[str, ...]:
@@ -167,13 +214,9 @@ def signers(data: bytes) -> tuple[str, ...]:
     return tuple(signature.public_key for signature in _signatures(file.unpack(data)))
 
 
-def _verify(sections: file.Sections, trusted_keys: Iterable[bytes | str]) -> None:
-    from bobcat.bundle.sign import verify
-
-    verify(sections.signed_message, _signatures(sections), trusted_keys)
-
-
 def _signatures(sections: file.Sections) -> list[BundleSignature]:
+    import msgspec
+
     from bobcat.bundle.sign import MAX_SIGNATURES, BundleSignature
 
     try:

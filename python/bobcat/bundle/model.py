@@ -1,7 +1,8 @@
 """A compiled policy in memory: the evaluated program with its metadata.
 
-The compiler creates one with `Policy.from_policy`, `bobcat.bundle.load` from a file. The IR is decoded to Python
-on demand: evaluation needs only the Rust program.
+The compiler creates one with `Policy.from_policy`, `bobcat.bundle.load` from a file. The IR, the manifest and the
+source map are decoded to Python on demand: evaluation needs only the Rust program. PERF: so this module imports no
+decoder, nor the nodes of the IR, before one of them is asked for.
 """
 
 from __future__ import annotations
@@ -11,17 +12,10 @@ from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import msgspec
-
 from bobcat import _core
 from bobcat.bundle import file
-from bobcat.bundle.manifest import Manifest, decode_source_map, decode_sources, portable
-from bobcat.bundle.parts import BundleParts, LynxId, decode_ir, monitored_in_force, packed
-from bobcat.bundle.source_map import SourceMap
-from bobcat.bundle.views import PolicyDefaults, RuleView, defaults_of, views_of
+from bobcat.bundle.parts import BundleParts, LynxId
 from bobcat.errors import BundleError
-from bobcat.ir import canonical
-from bobcat.ir.schema import Combine, HostRule, IrPolicy
 from bobcat.lazy import resolve
 
 if TYPE_CHECKING:
@@ -30,7 +24,12 @@ if TYPE_CHECKING:
     from bobcat._core import RunState
     from bobcat.bundle.explanation import Explanation
     from bobcat.bundle.host_code import HostFunction
+    from bobcat.bundle.layer import PolicyLayer
+    from bobcat.bundle.manifest import Manifest
+    from bobcat.bundle.source_map import SourceMap
+    from bobcat.bundle.views import PolicyDefaults, RuleView
     from bobcat.diagnostics.model import Diagnostic
+    from bobcat.ir.schema import Combine, IrPolicy
     from bobcat.model.decision import ActionRequest, ExecutionContext
 
 
@@ -131,9 +130,14 @@ class Policy(_core.Program):
         layer_signatures: bytes = b"",
     ) -> Policy:
         """Create the bundle of a policy; `host_rules` in the order of the policy's host rules."""
+        from bobcat.bundle.manifest import Manifest
+        from bobcat.ir import canonical
+        from bobcat.ir.schema import HostRule
+
         data = canonical.encode(policy)
+        digest = canonical.digest(data).hex()
         manifest = Manifest(
-            digest=canonical.digest(data).hex(),
+            digest=digest,
             profile=policy.profile,
             language_version=policy.language_version,
             defaults=policy.defaults,
@@ -143,6 +147,7 @@ class Policy(_core.Program):
         )
         parts = BundleParts(
             data,
+            digest,
             host_rules,
             manifest,
             source_map,
@@ -157,12 +162,12 @@ class Policy(_core.Program):
     @property
     def id(self) -> str:
         """Return the digest of the policy, in 64 hexadecimal digits."""
-        return self._parts.manifest.digest
+        return self._parts.digest
 
     @property
     def digest(self) -> str:
         """Alias of `id`."""
-        return self._parts.manifest.digest
+        return self._parts.digest
 
     @property
     def lynx_id(self) -> str:
@@ -184,11 +189,15 @@ class Policy(_core.Program):
     @property
     def defaults(self) -> PolicyDefaults:
         """Return the verdicts when no rule decides."""
+        from bobcat.bundle.views import defaults_of
+
         return defaults_of(self._parts.manifest.defaults)
 
     @property
     def rules(self) -> tuple[RuleView, ...]:
         """Return the declarative rules in evaluation order."""
+        from bobcat.bundle.views import views_of
+
         return self._cached("rules", lambda: views_of(self.ir.rules, self.source_map, self.rule_digests))
 
     @property
@@ -209,13 +218,19 @@ class Policy(_core.Program):
         parts, data = self._parts, self._parts.source_map
         if not isinstance(data, bytes):
             return data
+        from bobcat.bundle.manifest import decode_source_map
+
         return self._cached("source_map", lambda: decode_source_map(data, parts.manifest))
 
     @property
     def sources(self) -> Mapping[str, str]:
         """Return the available source texts by file name."""
         sources = self._parts.sources
-        return MappingProxyType(decode_sources(sources) if isinstance(sources, bytes) else dict(sources))
+        if not isinstance(sources, bytes):
+            return MappingProxyType(dict(sources))
+        from bobcat.bundle.manifest import decode_sources
+
+        return MappingProxyType(decode_sources(sources))
 
     @property
     def manifest(self) -> Manifest:
@@ -225,7 +240,9 @@ class Policy(_core.Program):
     @property
     def rule_digests(self) -> tuple[str, ...]:
         """Return the digest of each rule, host rules included, in evaluation order."""
-        return self._cached("rule_digests", lambda: tuple(canonical.rule_digest(rule).hex() for rule in self.ir.rules))
+        from bobcat.ir.canonical import rule_digest
+
+        return self._cached("rule_digests", lambda: tuple(rule_digest(rule).hex() for rule in self.ir.rules))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -240,6 +257,8 @@ class Policy(_core.Program):
     @property
     def ir(self) -> IrPolicy:
         """Return the policy's IR, decoded on first use."""
+        from bobcat.bundle.encoding import decode_ir
+
         return self._cached("ir", lambda: decode_ir(self._parts.ir))
 
     @property
@@ -250,6 +269,8 @@ class Policy(_core.Program):
     def _with_monitored(self) -> Policy | None:
         if b'"mode":"monitor"' not in self._parts.ir:  # PERF: most policies; the IR stays encoded
             return None
+        from bobcat.bundle.encoding import monitored_in_force
+
         enforced = monitored_in_force(self.ir)
         if enforced is None:
             return None
@@ -271,8 +292,10 @@ class Policy(_core.Program):
     @property
     def combine(self) -> Combine | None:
         """Return the name of the combiner; None for a policy without layers."""
+        from msgspec import UnsetType
+
         layers = self.ir.layers
-        return None if isinstance(layers, msgspec.UnsetType) else layers.combine
+        return None if isinstance(layers, UnsetType) else layers.combine
 
     @property
     def signed_parts(self) -> tuple[bytes, bytes, bytes]:
@@ -285,13 +308,15 @@ class Policy(_core.Program):
     def epoch(self) -> int | None:
         """Return the release number that the publisher gave this policy, or None."""
         epoch = self._parts.manifest.epoch
-        return None if epoch is msgspec.UNSET else epoch
+        return epoch if isinstance(epoch, int) else None
 
     @property
     def expires(self) -> datetime | None:
         """Return the end of the time for which this release may be distributed, or None."""
+        from msgspec import UnsetType
+
         expires = self._parts.manifest.expires
-        return None if expires is msgspec.UNSET else expires
+        return None if isinstance(expires, UnsetType) else expires
 
     @property
     def ir_bytes(self) -> bytes:
@@ -315,6 +340,8 @@ class Policy(_core.Program):
         the bundle was loaded with, if any. Raises `BundleError` for an invalid key or epoch, and if `bobcat[sign]` is
         not installed.
         """
+        from bobcat.bundle.manifest import portable
+
         return self._pack(portable, sources=sources, private_key=private_key, epoch=epoch)
 
     def save(
@@ -331,6 +358,8 @@ class Policy(_core.Program):
     def _pack(
         self, name_of: Callable[[str], str], *, sources: bool, private_key: bytes | str | None, epoch: int | None
     ) -> bytes:
+        from bobcat.bundle.encoding import packed
+
         return packed(
             self._parts,
             name_of,
@@ -374,24 +403,6 @@ class Policy(_core.Program):
         reload = resolve("bobcat.bundle.load", "reload")  # not imported: that module needs this one
         data = self._pack(str, sources=True, private_key=None, epoch=None)
         return reload, (data, self._parts.host_rules, self.profile)
-
-
-class PolicyLayer(msgspec.Struct, frozen=True):
-    """One layer of a policy. `policy` is the layer alone, with the digest that it was compiled with.
-
-    `limits`: its verdict takes no part in combining, and only makes the combined one stricter. `signed_by` are the
-    public keys, in hexadecimal, of the signatures that the layer carries; `load_bundle(layer_keys=...)` verifies them.
-    """
-
-    name: str
-    policy: Policy
-    limits: bool
-    signed_by: tuple[str, ...]
-
-    @property
-    def digest(self) -> str:
-        """Return the digest of the layer, 64 hexadecimal digits."""
-        return self.policy.digest
 
 
 PolicyBundle = Policy

@@ -1,22 +1,23 @@
-"""The parts of a compiled policy besides its program, and the bundle file that they make."""
+"""The parts of a compiled policy besides its program.
+
+A worker that only evaluates decodes none of them: this module loads no decoder before a part is asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-
-from bobcat.bundle import file
-from bobcat.bundle.manifest import Manifest, checked_epoch, encode_section
-from bobcat.bundle.source_map import SourceMap
-from bobcat.errors import BundleError
-from bobcat.ir import canonical
-from bobcat.ir.schema import IrPolicy, IrRule
-
 if TYPE_CHECKING:
+    from dataclasses import dataclass, field
+
     from bobcat.bundle.host_code import HostFunction
+    from bobcat.bundle.manifest import Manifest
+    from bobcat.bundle.source_map import SourceMap
     from bobcat.diagnostics.model import Diagnostic
+else:
+    from bobcat.model.light_dataclass import Factory as field
+    from bobcat.model.light_dataclass import dataclass
 
 
 class LynxId(Protocol):
@@ -26,80 +27,35 @@ class LynxId(Protocol):
         """Return the id of lynx-agent 2.5; with `obligations`, of 2.11."""
 
 
-class BundleParts(msgspec.Struct, frozen=True):
-    """The parts of a bundle besides the program.
+@dataclass(frozen=True, slots=True)
+class BundleParts:
+    """The parts of a bundle besides the program. `digest` is that of the policy, in hexadecimal.
 
-    `source_map` and `sources` are decoded on demand: a worker that only evaluates does not need them. `signed` and
-    `signatures` are the signed message and the signatures of the bundle file, `layer_signatures` those of its layers.
+    `section`, the manifest, and `source_map` and `sources` are bytes until they are needed. `signed` and `signatures`
+    are the signed message and the signatures of the bundle file, `layer_signatures` those of its layers.
     """
 
     ir: bytes
+    digest: str
     host_rules: tuple[HostFunction, ...]
-    manifest: Manifest
+    section: Manifest | bytes
     source_map: SourceMap | bytes | None
-    sources: Mapping[str, str] | bytes = msgspec.field(default_factory=dict)
+    sources: Mapping[str, str] | bytes = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     lynx_id: LynxId | None = None
     signed: bytes = b""
     signatures: bytes = b""
     layer_signatures: bytes = b""
-    cache: dict[str, Any] = msgspec.field(
-        default_factory=dict
-    )  # Any: each property keeps its own type under its own name
+    cache: dict[str, Any] = field(default_factory=dict)  # Any: each property keeps its own type under its own name
 
+    @property
+    def manifest(self) -> Manifest:
+        """Return the metadata of the bundle, decoded on first use."""
+        if not isinstance(self.section, bytes):
+            return self.section
+        from bobcat.bundle.manifest import decode_manifest
 
-def packed(
-    parts: BundleParts,
-    name_of: Callable[[str], str],
-    *,
-    lynx_id: str | None,
-    source_map: SourceMap | None,
-    texts: Mapping[str, str] | None,
-    private_key: bytes | str | None,
-    epoch: int | None,
-) -> bytes:
-    """Return the bundle file, with the source texts and a signature where they are given.
-
-    `name_of` gives the name of a source file in the bundle. Raises `BundleError`.
-    """
-    files = tuple(name_of(name) for name in parts.manifest.source_files)
-    manifest = msgspec.structs.replace(parts.manifest, source_files=files, lynx_id=lynx_id)
-    if epoch is not None:
-        manifest = msgspec.structs.replace(manifest, epoch=checked_epoch(epoch, "epoch"))
-    content = {file.MANIFEST: encode_section(manifest), file.IR: parts.ir}
-    if source_map is not None:
-        portable_map = msgspec.structs.replace(source_map, files=tuple(map(name_of, source_map.files)))
-        content[file.SOURCE_MAP] = encode_section(portable_map.rows())
-    if texts is not None:
-        content[file.SOURCES] = encode_section({name_of(name): text for name, text in texts.items()})
-    if parts.layer_signatures:
-        content[file.LAYER_SIGNATURES] = parts.layer_signatures
-    if private_key is not None:
-        from bobcat.bundle.sign import sign
-
-        signature = sign(file.signed_message(content), private_key)
-        content[file.SIGNATURES] = msgspec.json.encode([signature], order="sorted")
-    return file.pack(content)
-
-
-def decode_ir(data: bytes) -> IrPolicy:
-    """Decode the IR of a bundle. Raises `BundleError` for one that is not in canonical form."""
-    try:
-        policy = msgspec.json.decode(data, type=IrPolicy)
-        same = canonical.encode(policy) == data
-    except (ValueError, RecursionError) as error:
-        raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
-    if not same:
-        raise BundleError("bad_ir", "section `ir` is not in canonical form")
-    return policy
-
-
-def monitored_in_force(policy: IrPolicy) -> IrPolicy | None:
-    """Return the IR with its monitored rules in force; None for one without any."""
-    rules = tuple(
-        [
-            msgspec.structs.replace(rule, mode=msgspec.UNSET) if isinstance(rule, IrRule) else rule
-            for rule in policy.rules
-        ]
-    )
-    return None if rules == policy.rules else msgspec.structs.replace(policy, rules=rules)
+        found: Manifest | None = self.cache.get("manifest")
+        if found is None:
+            found = self.cache["manifest"] = decode_manifest(self.section)
+        return found

@@ -1,4 +1,4 @@
-"""Canonical bytes and digests of the IR. No other module computes either.
+"""Canonical bytes and digests of the IR. No other module computes either; `digest` is that of bytes.
 
 Canonical JSON in the spirit of RFC 8785: UTF-8, no white space, keys sorted, floats in their shortest form with a `.`
 or an `e`, integers of any size. A value without such a form is an `EncodingError`, never approximated.
@@ -18,10 +18,9 @@ from typing import Any
 import msgspec
 
 from bobcat._core import sha256
+from bobcat.ir.digest import digest as digest
 from bobcat.ir.schema import AnyRule, Definition, Expr, HostRule, IrPolicy, Measure, Source
 from bobcat.model.frozen import type_name
-
-DOMAIN = b"bobcat/ir/v1\0"
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 _SCALARS = frozenset({str, int, bool, type(None)})
@@ -73,11 +72,6 @@ def check_const(value: Any) -> None:  # Any: the point is to find out
             stack.extend(item.values())
         else:
             raise EncodingError(f"a value of type `{kind.__name__}` has no JSON form")
-
-
-def digest(data: bytes) -> bytes:
-    """Return the digest of canonical bytes: 32 bytes."""
-    return sha256(DOMAIN, data)
 
 
 def policy_digest(policy: IrPolicy) -> bytes:

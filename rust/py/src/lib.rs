@@ -22,6 +22,7 @@ mod hashing;
 mod hook_session;
 mod host;
 mod layered;
+mod manifest;
 mod names;
 mod operators;
 mod pattern;
@@ -77,6 +78,8 @@ mod _core {
     use crate::hashing::{action_key, chained_hash, sha256};
     #[pymodule_export]
     use crate::hook_session::{HookSession, session_directory};
+    #[pymodule_export]
+    use crate::manifest::{is_manifest_of, manifest_head};
     #[pymodule_export]
     use crate::pattern::{Pattern, check_pattern, pattern_cost};
     #[pymodule_export]

@@ -149,7 +149,7 @@ def sealed_parts(feature: str, content: str, identity: str) -> BundleParts:
     deny = IrRule(f"<{feature} of lynx-agent 2.11>", 0, all_(()), "deny", reason, (), None, None)
     refusing = policy([deny], profile="lynx", defaults=Defaults("deny", "deny", "continue"), language_version=1)
     parts = model.Policy.from_policy(refusing)._parts
-    return msgspec.structs.replace(parts, manifest=msgspec.structs.replace(parts.manifest, lynx_id=identity))
+    return replace(parts, section=msgspec.structs.replace(parts.manifest, lynx_id=identity))
 
 
 def cannot_save(feature: str) -> ValueError:

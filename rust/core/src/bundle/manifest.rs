@@ -1,9 +1,12 @@
-//! The manifest of a bundle, as far as a decision needs it: canonical, and that of the policy beside it.
+//! The manifest of a bundle, as far as a loader checks it: canonical, and that of the policy beside it.
+//!
+//! Readers without Python accept no other manifest. `bobcat.bundle.load` decodes those that are refused here, for the reason, or because
+//! they hold host rules. INVARIANT: what is accepted here is accepted there, with the same meaning.
 
-use super::Failure;
 use crate::json::{Caps, Json, JsonMap, parse};
 use crate::lang::Verdict;
-use crate::program::Profile;
+use crate::program::{Profile, Program};
+use crate::value::Civil;
 
 const CAPS: Caps = Caps {
     depth: 8,
@@ -15,22 +18,28 @@ const MEMORY: &[u8] = b",\"memory\":";
 const IR_VERSION: i64 = crate::ir::IR_VERSION;
 
 /// Metadata of a policy.
-pub(super) struct Manifest {
+#[derive(Debug)]
+pub struct Manifest {
     /// The digest of the IR, in hexadecimal.
-    pub(super) digest: String,
+    pub digest: String,
     /// The profile.
-    pub(super) profile: Profile,
+    pub profile: Profile,
     /// True if the policy has host rules.
-    pub(super) has_host_rules: bool,
+    pub has_host_rules: bool,
     /// The number of rules.
-    pub(super) rule_count: u64,
+    pub rule_count: u64,
+    /// The number of the release, if it has one.
+    pub epoch: Option<i64>,
     /// The canonical bytes of the policy up to its rules, before and behind the place of its layers and its memory.
     header: (String, String),
 }
 
 impl Manifest {
     /// Reads the section. Anything but the canonical text of a manifest is refused.
-    pub(super) fn parse(data: &[u8]) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn parse(data: &[u8]) -> Result<Self, String> {
         let parsed = parse(data, CAPS).map_err(|error| malformed(&error.message))?;
         let Json::Map(map) = &parsed else {
             return Err(malformed("it is not an object"));
@@ -54,6 +63,7 @@ impl Manifest {
             profile,
             has_host_rules: !host_rules.is_empty(),
             rule_count: u64::try_from(rule_count).map_err(|_| malformed("rule_count"))?,
+            epoch: integer(map, "epoch"),
             header: header(&defaults, language, text("profile")?),
         };
         // One with host rules is refused by its reader, whatever its form.
@@ -64,14 +74,18 @@ impl Manifest {
         }
     }
 
-    /// Returns true if `ir` with these layers and this memory, empty without any, has the header that this manifest
-    /// describes.
-    pub(super) fn is_header_of(&self, ir: &[u8], layers: &[u8], memory: &[u8]) -> bool {
+    /// Returns true if this is the manifest of `program`, which was made from `ir` and has no host rules.
+    #[must_use]
+    pub fn describes(&self, program: &Program, ir: &[u8]) -> bool {
         let (before, behind) = &self.header;
         let rest = ir.strip_prefix(before.as_bytes());
-        let rest = rest.and_then(|rest| part(rest, LAYERS, layers));
-        let rest = rest.and_then(|rest| part(rest, MEMORY, memory));
-        rest.is_some_and(|rest| rest.starts_with(behind.as_bytes())) && ir.ends_with(b"]}")
+        let rest = rest.and_then(|rest| part(rest, LAYERS, program.layers_bytes()));
+        let rest = rest.and_then(|rest| part(rest, MEMORY, program.memory_bytes()));
+        rest.is_some_and(|rest| rest.starts_with(behind.as_bytes()))
+            && ir.ends_with(b"]}")
+            && program.profile() == self.profile
+            && program.host_count() == 0
+            && u64::try_from(program.rule_count()) == Ok(self.rule_count)
     }
 }
 
@@ -84,13 +98,22 @@ fn part<'d>(rest: &'d [u8], key: &[u8], value: &[u8]) -> Option<&'d [u8]> {
 }
 
 /// The text of the whole manifest, keys sorted.
-fn canonical(map: &JsonMap<'_>, defaults: &str) -> Result<String, Failure> {
+fn canonical(map: &JsonMap<'_>, defaults: &str) -> Result<String, String> {
     let mut out = format!("{{\"defaults\":{defaults},\"digest\":");
     write_text(string(map, "digest").unwrap_or_default(), &mut out);
     match map.get("epoch") {
         None => {}
         Some(Json::Int(epoch @ 0..=MAX_EPOCH)) => out.push_str(&format!(",\"epoch\":{epoch}")),
         Some(_) => return Err(malformed("epoch")),
+    }
+    match map.get("expires") {
+        None => {}
+        // In UTC and in whole seconds, as it is written.
+        Some(Json::Text(text)) if text.as_str().is_some_and(is_utc_second) => {
+            out.push_str(",\"expires\":");
+            write_text(text.as_str().unwrap_or_default(), &mut out);
+        }
+        Some(_) => return Err(malformed("expires")),
     }
     let version = integer(map, "language_version").unwrap_or_default();
     out.push_str(&format!(
@@ -122,6 +145,13 @@ fn canonical(map: &JsonMap<'_>, defaults: &str) -> Result<String, Failure> {
     }
     out.push_str("]}");
     Ok(out)
+}
+
+fn is_utc_second(text: &str) -> bool {
+    text.len() == "2026-01-31T12:00:00Z".len()
+        && text.ends_with('Z')
+        && text.as_bytes().get(10) == Some(&b'T')
+        && Civil::parse(text).is_some()
 }
 
 /// The canonical text of the defaults.
@@ -180,6 +210,6 @@ fn write_text(text: &str, out: &mut String) {
     out.push('"');
 }
 
-fn malformed(what: &str) -> Failure {
+fn malformed(what: &str) -> String {
     format!("section `manifest` is malformed: {what}")
 }

@@ -4,7 +4,7 @@
 //! readers on damaged files. This reader has no host rules and takes the strict profile only. It verifies digests, not
 //! signatures: a bundle of unknown origin is its sender's policy.
 
-mod manifest;
+pub mod manifest;
 
 use std::fmt;
 
@@ -101,11 +101,7 @@ fn read(data: &[u8]) -> Result<Bundle, Failure> {
     }
     let program = Program::from_layered_source(Source::new(ir.to_vec()), &CacheBudget::default())
         .map_err(|error| error.to_string())?;
-    let describes = manifest.is_header_of(ir, program.layers_bytes(), program.memory_bytes())
-        && program.profile() == manifest.profile
-        && program.host_count() == 0
-        && u64::try_from(program.rule_count()) == Ok(manifest.rule_count);
-    if !describes {
+    if !manifest.describes(&program, ir) {
         return Err("the manifest does not describe the policy".to_owned());
     }
     Ok(Bundle {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -187,4 +188,4 @@ def _identified(bundle: PolicyBundleOf25) -> PolicyBundle:
     except ValueError as error:
         raise PolicyCompileError(str(error), parts.diagnostics) from error
     manifest = msgspec.structs.replace(parts.manifest, lynx_id=identity)
-    return PolicyBundle(msgspec.structs.replace(parts, manifest=manifest))
+    return PolicyBundle(dataclasses.replace(parts, section=manifest))
