@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -25,8 +24,7 @@ TOOLS = "tools"
 FROM_FILE = "@"
 
 
-@dataclass(frozen=True)
-class CallOptions:
+class CallOptions(NamedTuple):
     """The options of a command that describe a call, as written."""
 
     request_file: str | None
@@ -71,8 +69,7 @@ def call_options(command: Decorated) -> Decorated:
     return with_call
 
 
-@dataclass(frozen=True)
-class CallInput:
+class CallInput(NamedTuple):
     """A request, or the refusal of a call that the tools do not accept."""
 
     request: ActionRequest

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.bundle.explanation import decision_json
 from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.inputs import DEFAULT_POLICY, policy_text, read_bytes
 from bobcat.cli.options import format_option
@@ -23,6 +22,7 @@ from bobcat.cli.output import (
     wants_colour,
     write_json,
 )
+from bobcat.model.decision_json import decision_json
 from bobcat.text.display import safe_json_line, safe_json_text, safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from bobcat.bundle.explanation import decision_json
 from bobcat.cli.calls import CallOptions, call_options, read_call
 from bobcat.cli.failures import NOT_ALLOWED
 from bobcat.cli.inputs import PolicySource, asking, policy_command
@@ -16,8 +17,11 @@ from bobcat.cli.output import (
     wants_colour,
     write_json,
 )
-from bobcat.model.decision import Obligation
+from bobcat.model.decision_json import decision_json
 from bobcat.text.display import safe_json_line, safe_name, safe_names, safe_text
+
+if TYPE_CHECKING:
+    from bobcat.model.decision import Obligation
 
 
 @policy_command(
@@ -33,7 +37,7 @@ def eval_(source: PolicySource, *, call: CallOptions, exit_code: bool, output_fo
 
     Example: bobcat eval policy.yaml --tool shell --args '{"cmd": "ls"}'
     """
-    from bobcat.pdp import evaluate
+    from bobcat._core import evaluate
 
     given = read_call(source.path, call)
     bundle = source.open()

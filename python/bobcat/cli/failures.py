@@ -6,8 +6,6 @@ from typing import IO, Any
 
 import click
 
-from bobcat.text.display import safe_text
-
 FINDINGS = 1
 USAGE = 2
 UNREADABLE = 3
@@ -26,6 +24,8 @@ class InputError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message on stderr."""
+        from bobcat.text.display import safe_text
+
         click.echo(f"error: {safe_text(self.message)}", err=True)
         if self.help is not None:
             click.echo(f"help: {safe_text(self.help)}", err=True)
@@ -52,6 +52,7 @@ def report_failure(error: Exception) -> int | None:
         SourceError,
         UserCodeError,
     )
+    from bobcat.text.display import safe_text
 
     match error:
         case PolicyCompileError():

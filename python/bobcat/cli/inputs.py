@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -9,13 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 from click.core import ParameterSource
 
-from bobcat.build.rule_module import RuleModule, is_policy, load_rules
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
 from bobcat.cli.options import (
     NARROWING,
@@ -32,6 +31,7 @@ from bobcat.cli.options import (
 from bobcat.text.display import safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:
+    from bobcat.build.rule_module import RuleModule
     from bobcat.bundle.model import Policy
     from bobcat.diagnostics.model import Diagnostic
     from bobcat.frontend.files import Inputs
@@ -54,7 +54,8 @@ def read_bytes(path: str) -> tuple[bytes, str]:
     try:
         if path == STDIN:
             return sys.stdin.buffer.read(), "<stdin>"
-        return Path(path).read_bytes(), path
+        with open(path, "rb") as handle:
+            return handle.read(), path
     except OSError as error:
         first = path == DEFAULT_POLICY and isinstance(error, FileNotFoundError)
         hint = "; `bobcat init` writes one" if first else ""
@@ -207,6 +208,8 @@ def compile_sources(
     modules: Sequence[RuleModule] | None = None,
 ) -> Policy:
     """Compile modules of rules and at most one policy. `modules` are those of `paths`, read by default."""
+    from bobcat.build.rule_module import is_policy  # PERF: evaluating a bundle needs no builder
+
     policies = [path for path in paths if not path.endswith(MODULE)]
     if len(policies) > 1:
         raise click.UsageError(f"one policy at a time; `{policies[1]}` is the second one")
@@ -235,6 +238,8 @@ def read_modules(paths: Sequence[str]) -> list[RuleModule]:
 
 def read_rules(path: str) -> RuleModule:
     """Load the rules of a module; importing it runs its code."""
+    from bobcat.build.rule_module import load_rules
+
     data, name = read_bytes(path)
     return load_rules(decode(data, name), name)
 
@@ -323,7 +328,7 @@ def import_rule(spec: str) -> GivenRule:
         raise click.UsageError(f"`--python-rule {spec}`: write it as MODULE:NAME or MODULE:NAME@PRIORITY")
     if priority and not re.fullmatch("-?[0-9]{1,10}", priority):
         raise click.UsageError(f"`--python-rule {spec}`: the priority `{priority}` is not an integer")
-    here = str(Path.cwd())
+    here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
     try:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import click
 
 from bobcat.cli.failures import INTERRUPTED, InputError, report_failure
-from bobcat.text.display import safe_text
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -162,6 +161,8 @@ def main(args: list[str] | None = None) -> None:
         sys.stdout.flush()
     except click.ClickException as error:
         if not isinstance(error, InputError):
+            from bobcat.text.display import safe_text  # PERF: an error is shown by it, and help needs none
+
             vars(error)["message"] = safe_text(error.message)  # click quotes the user's input
         error.show()
         sys.exit(error.exit_code)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -136,8 +135,7 @@ def wants_json() -> bool:
 policy_argument = click.argument("policy", metavar="POLICY", type=click.Path(allow_dash=True))
 
 
-@dataclass(frozen=True, slots=True)
-class BundleChecks:
+class BundleChecks(NamedTuple):
     """Conditions on a bundle that a command loads; None disables one."""
 
     trusted_keys: tuple[str, ...] | None = None

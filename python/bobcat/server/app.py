@@ -14,11 +14,11 @@ from typing import Any
 
 from bobcat import pdp
 from bobcat.bundle import Policy
-from bobcat.bundle.explanation import decision_json
 from bobcat.distribution import ReloadingPolicy
 from bobcat.errors import RequestError
 from bobcat.logs import logger
 from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.decision_json import decision_json
 from bobcat.model.request_json import parse_request, request_from_data
 from bobcat.server.authzen import answer_of, evaluate_batch, metadata, request_of
 from bobcat.server.limits import Limits, Rates, Tokens

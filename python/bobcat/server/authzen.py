@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from bobcat.bundle.explanation import decision_json
 from bobcat.errors import RequestError
 from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.decision_json import decision_json
 from bobcat.model.request_json import request_from_data
 
 Json = Mapping[str, Any]  # Any: JSON

@@ -11,14 +11,12 @@ words are marked, not changed.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from bobcat.text.json_text import any_json_text, safe_str
 from bobcat.text.shortening import left_out
 
 MAX_MARKS = 3
@@ -63,7 +61,7 @@ def safe_text(value: object, *, multiline: bool = False, limit: int | None = Non
     a word of another alphabet that can be read as a Latin one, in a text with Latin words, by the alphabet. With a
     `limit` in characters, a longer text is cut, followed by the number of omitted characters.
     """
-    text, cut = _cut(value if type(value) is str else safe_str(value), limit)
+    text, cut = _cut(value if type(value) is str else _text_of(value), limit)
     if text.isascii() and text.isprintable():
         return text + cut
     if multiline:
@@ -76,7 +74,7 @@ def safe_name(value: object, *, limit: int | None = None) -> str:
 
     The mark appears even without Latin text beside the word.
     """
-    text, cut = _cut(value if type(value) is str else safe_str(value), limit)
+    text, cut = _cut(value if type(value) is str else _text_of(value), limit)
     if text.isascii() and text.isprintable():
         return text + cut
     return _marked(_escaped(text, _text_escape), names=True) + cut
@@ -104,6 +102,10 @@ def safe_json_line(text: str, *, limit: int | None = None) -> str:
 
 def readable_json(value: Any) -> str:  # Any: as above
     """The unescaped JSON behind `safe_json`: for its length, not for display."""
+    import json
+
+    from bobcat.text.json_text import any_json_text
+
     text = any_json_text(value)
     try:
         return json.dumps(json.loads(text), ensure_ascii=False)
@@ -165,6 +167,12 @@ def wrapped(line: str, width: int, *, indent: str = "    | ") -> Iterator[str]:
             piece, used = indent, len(indent)
         piece, used = piece + character, used + taken
     yield piece
+
+
+def _text_of(value: object) -> str:
+    from bobcat.text.json_text import safe_str  # PERF: texts need no JSON
+
+    return safe_str(value)
 
 
 def _cut(text: str, limit: int | None) -> tuple[str, str]:
@@ -230,7 +238,11 @@ def _text_escape(character: str) -> str:
 
 
 def _json_escape(character: str) -> str:
-    return json.dumps(character)[1:-1] if ord(character) > 0x7F else f"\\u{ord(character):04x}"
+    if ord(character) <= 0x7F:
+        return f"\\u{ord(character):04x}"
+    import json
+
+    return json.dumps(character)[1:-1]
 
 
 def _marked(text: str, *, names: bool) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
-from bobcat.bundle.explanation import decision_json, rule_json
+from bobcat.bundle.explanation import rule_json
 from bobcat.diagnostics.model import Diagnostic
+from bobcat.model.decision_json import decision_json
 from bobcat.testing.suites.compare import plain
 from bobcat.testing.suites.failures import describe, rules_about
 from bobcat.testing.suites.run import CaseResult, StepResult
