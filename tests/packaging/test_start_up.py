@@ -1,0 +1,102 @@
+"""What a worker, `bobcat --help` and `bobcat eval BUNDLE` import: no module that they can do without.
+
+`benches/startup.py` measures their time; modules are what costs it, and lists of them hold on a busy machine.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bobcat import compile_policy
+
+POLICY = """
+rules:
+  - {id: rm, match: {tool: shell, args.cmd.matches: "rm -rf"}, decision: deny, reason: not that}
+  - {id: rest, match: {tool: shell}, decision: allow}
+"""
+WORKER = """
+import bobcat
+policy = bobcat.load_bundle(PATH)
+decision = bobcat.evaluate(policy, bobcat.Request("shell", {"cmd": "rm -rf /"}))
+assert (decision.verdict, decision.reason, policy.rule_count) == ("deny", "not that", 2)
+"""
+COMMAND = """
+from bobcat.cli.main import main
+try:
+    main(ARGUMENTS)
+except SystemExit as ended:
+    assert ended.code == 0
+"""
+REPORT = """
+import sys
+before = set(sys.modules)
+PATH, ARGUMENTS = sys.argv[1], sys.argv[2:]
+{}
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+
+# With the modules that these import in turn: `inspect` for `dataclasses`, `zlib` for `shutil`.
+COMPILER = {"yaml", "re2", "bobcat.compiler", "bobcat.frontend", "bobcat.lint", "bobcat.build", "bobcat.diagnostics"}
+RUNS = {"asyncio", "bobcat.model.run", "bobcat.runtime", "bobcat.tools", "bobcat.journal", "logging", "hashlib"}
+DECODER = {"msgspec", "bobcat.ir.schema", "bobcat.ir.canonical", "bobcat.bundle.manifest", "bobcat.language"}
+NEVER = COMPILER | RUNS | DECODER | {"rich", "bobcat.bundle.explanation", "ssl", "sqlite3", "email", "zlib"}
+BY_CLICK = {"inspect", "uuid", "platform", "zlib"}
+"""Heavy modules that click imports itself; the last one for help."""
+
+
+def imported(body: str, *arguments: str) -> list[str]:
+    """The modules that a program imports beside those that the interpreter has at its start."""
+    command = [sys.executable, "-c", REPORT.format(body), *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stderr.splitlines()[-1].split()
+
+
+def forbidden(modules: Sequence[str], packages: set[str]) -> list[str]:
+    """The modules that are, or are below, one of these packages."""
+    return [name for name in modules if any(name == each or name.startswith(f"{each}.") for each in packages)]
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path: Path = tmp_path_factory.mktemp("start") / "policy.bobcat"
+    compile_policy(POLICY).save(path)
+    return str(path)
+
+
+def test_a_worker_that_decides_imports_next_to_nothing(bundle: str) -> None:
+    modules = imported(WORKER, bundle)
+    assert "bobcat.bundle.load" in modules
+    others = {"dataclasses", "inspect", "click", "json", "pathlib", "copy", "importlib", "uuid", "decimal"}
+    assert forbidden(modules, NEVER | others) == []
+
+
+def test_help_imports_no_command_and_no_policy(bundle: str) -> None:
+    modules = imported(COMMAND, bundle, "--help")
+    assert "bobcat.cli.main" in modules
+    allowed = {"bobcat", "bobcat.lazy", "bobcat.cli", "bobcat.cli.main", "bobcat.cli.failures"}
+    assert [name for name in modules if name.startswith("bobcat") and name not in allowed] == []
+    assert forbidden(modules, (NEVER - BY_CLICK) | {"json", "dataclasses", "pathlib"}) == []
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_eval_of_a_bundle_imports_no_front_end(bundle: str, format: str) -> None:
+    call = ("eval", bundle, "--tool", "shell", "--args", '{"cmd": "ls"}', "--format", format)
+    modules = imported(COMMAND, bundle, *call)
+    assert "bobcat.cli.eval" in modules
+    assert forbidden(modules, NEVER | {"pathlib"}) == []
+    commands = {name for name in modules if name.startswith("bobcat.cli.")}
+    shared = {"main", "failures", "eval", "calls", "inputs", "options", "output"}
+    assert commands == {f"bobcat.cli.{name}" for name in shared}
+
+
+def test_the_lists_name_modules_that_exist() -> None:
+    """A module that is renamed would be allowed by mistake."""
+    ours = sorted(name for name in NEVER if name.startswith("bobcat"))
+    body = f"import {', '.join(ours)}, {', '.join(sorted(NEVER - set(ours)))}"
+    assert set(forbidden(imported(body, ""), set(ours))) >= set(ours)
