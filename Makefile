@@ -240,6 +240,11 @@ bench-stores: build  ## measure stores, starting PostgreSQL and Redis; writes be
 	$(BIN)/python benches/stores.py --json > $(BUILD)/stores_results.json
 	mv $(BUILD)/stores_results.json benches/stores_results.json
 
+.PHONY: bench-startup
+bench-startup: build  ## measure the start of a worker, the commands and the hook; writes benches/startup_results.json and the page's figures
+	$(call say,start-up)
+	$(BIN)/python benches/startup.py --keep benches/startup_results.json
+
 .PHONY: bench-threads
 bench-threads: build  ## measure threads and the ledger, starting PostgreSQL; writes benches/threads_results.json and the page's figures
 	$(call say,threads)
