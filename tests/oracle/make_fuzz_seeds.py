@@ -103,6 +103,9 @@ def patterns() -> list[str]:
 def inputs() -> Iterator[tuple[str, bytes]]:
     """Targets, and what each starts from."""
     yield from (("decode_ir", data) for data in ir())
+    yield from (
+        ("ask_analysis", bytes([number % 4, number % 256, number // 256]) + data) for number, data in enumerate(ir())
+    )
     for (code, _), made in zip(functions(), calls(), strict=False):
         yield "run_function", code + b"\0" + made
     for number, (_, requests) in enumerate(lines()):

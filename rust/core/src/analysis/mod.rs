@@ -157,7 +157,7 @@ impl Analysis {
                 .reasons("reasons", &reasons)
                 .finish(),
             (Ask::Compare { .. }, Some(reasons)) => compare::answer(&[], &reasons, false),
-            (Ask::Rules { policy, .. }, Some(reasons)) => self.unknown_rules(policy, &reasons),
+            (Ask::Rules { policy }, Some(reasons)) => self.unknown_rules(policy, &reasons),
             (Ask::Tools, Some(reasons)) => Object::new()
                 .raw("tools", "[]")
                 .reasons("unknown", &reasons)
@@ -166,7 +166,7 @@ impl Analysis {
             (Ask::Compare { old, new, limit }, None) => {
                 self.compare((old, new), limit.unwrap_or(usize::MAX), &mut asked)
             }
-            (Ask::Rules { policy, clauses }, None) => self.rules(policy, clauses, &mut asked),
+            (Ask::Rules { policy }, None) => self.rules(policy, &mut asked),
             (Ask::Tools, None) => self.surface(&mut asked),
         })
     }

@@ -39,7 +39,7 @@ pub(super) enum Ask {
         limit: Option<usize>,
     },
     /// What each rule of a policy does.
-    Rules { policy: usize, clauses: bool },
+    Rules { policy: usize },
     /// What the policies permit, by tool.
     Tools,
 }
@@ -125,15 +125,9 @@ pub(super) fn parse(bytes: &[u8], policies: usize) -> Read<Question> {
             }
         }
         Some("rules") => {
-            known(&["policy", "clauses"])?;
-            let clauses = match get(&root, "clauses") {
-                None => false,
-                Some(Json::Bool(clauses)) => *clauses,
-                Some(_) => return Err(error("`clauses` is not a boolean")),
-            };
+            known(&["policy"])?;
             Ask::Rules {
                 policy: policy("policy")?,
-                clauses,
             }
         }
         Some("tools") => {

@@ -25,7 +25,7 @@ struct Known {
 }
 
 impl Analysis {
-    pub(super) fn rules(&mut self, policy: usize, _clauses: bool, asked: &mut Asked<'_>) -> String {
+    pub(super) fn rules(&mut self, policy: usize, asked: &mut Asked<'_>) -> String {
         let Some(of) = self.policies.get(policy) else {
             return answer(&[]);
         };
@@ -126,20 +126,8 @@ impl Analysis {
                     break;
                 }
             }
-            match found {
-                Found::Witness(request) => {
-                    one.matches.get_or_insert_with(|| request.clone());
-                    one.decides = Some(request);
-                }
-                Found::Unknown(reasons) => {
-                    one.decides_unknown = true;
-                    add(&mut one.reasons, reasons);
-                }
-                Found::Nothing => {
-                    let earlier = rules.get(..place).unwrap_or_default();
-                    taken(&mut view, policy, (rule, earlier), &mut one)?;
-                }
-            }
+            let earlier = rules.get(..place).unwrap_or_default();
+            one.keep(found, &mut view, policy, (rule, earlier))?;
             if let Some(slot) = known.get_mut(rule as usize) {
                 *slot = one;
             }
@@ -155,6 +143,28 @@ impl Known {
             self.matches_unknown |= self.matches.is_none();
             add(&mut self.reasons, reasons);
         }
+    }
+
+    /// Takes note of the search for a decision; without one, looks for the rules that take the calls.
+    fn keep<'a>(
+        &mut self,
+        found: Found<String>,
+        view: &mut View<'a>,
+        policy: &'a Policy,
+        (rule, earlier): (u32, &[u32]),
+    ) -> Result<(), Stop> {
+        match found {
+            Found::Witness(request) => {
+                self.matches.get_or_insert_with(|| request.clone());
+                self.decides = Some(request);
+            }
+            Found::Unknown(reasons) => {
+                self.decides_unknown = true;
+                add(&mut self.reasons, reasons);
+            }
+            Found::Nothing => taken(view, policy, (rule, earlier), self)?,
+        }
+        Ok(())
     }
 }
 
@@ -201,20 +211,8 @@ fn long_rules<'a>(
                 break;
             }
         }
-        match found {
-            Found::Witness(request) => {
-                one.matches.get_or_insert_with(|| request.clone());
-                one.decides = Some(request);
-            }
-            Found::Unknown(reasons) => {
-                one.decides_unknown = true;
-                add(&mut one.reasons, reasons);
-            }
-            Found::Nothing => {
-                let earlier = rules.get(..place).unwrap_or_default();
-                taken(view, policy, (rule, earlier), one)?;
-            }
-        }
+        let earlier = rules.get(..place).unwrap_or_default();
+        one.keep(found, view, policy, (rule, earlier))?;
     }
     Ok(())
 }

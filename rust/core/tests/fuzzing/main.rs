@@ -5,4 +5,6 @@ mod bodies;
 #[cfg(test)]
 mod mutations;
 #[cfg(test)]
+mod questions;
+#[cfg(test)]
 mod seeds;

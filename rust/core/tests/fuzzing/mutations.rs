@@ -7,7 +7,7 @@ use bobcat_core::json::value::{JsonRequest, JsonValue};
 use bobcat_core::memory::State;
 use bobcat_core::program::Scratch;
 
-use crate::{bodies, seeds};
+use crate::{bodies, questions, seeds};
 
 type Body = fn(&[u8]);
 
@@ -67,7 +67,8 @@ fn run(body: Body, seeds: &[Vec<u8>], rounds: u64) {
 /// Replays the findings of fuzzers, in `rust/fuzz/found`: a directory per target.
 #[test]
 fn nothing_that_was_found_is_broken_again() {
-    let targets: [(&str, Body); 12] = [
+    let targets: [(&str, Body); 13] = [
+        ("ask_analysis", questions::ask_analysis),
         ("decode_ir", bodies::decode_ir),
         ("find_links", bodies::find_links),
         ("json_lines", bodies::json_lines),
@@ -127,6 +128,22 @@ fn the_code_seeds_are_accepted() {
         bobcat_core::program::Program::from_ir(&ir)
             .unwrap_or_else(|error| panic!("{seed}: {error}"));
     }
+}
+
+#[test]
+fn mutated_policies_are_refused_or_questions_about_them_answered() {
+    let chosen = |(number, ir): (usize, &[u8])| {
+        let other = (number as u16).to_le_bytes();
+        [&[number as u8], &other[..], ir].concat()
+    };
+    let own = seeds::IR.iter().map(|ir| ir.as_bytes());
+    let corpus = questions::corpus().iter().map(|ir| ir.as_bytes());
+    let seeds: Vec<Vec<u8>> = own
+        .chain(corpus.step_by(7))
+        .enumerate()
+        .map(chosen)
+        .collect();
+    run(questions::ask_analysis, &seeds, 300);
 }
 
 #[test]
