@@ -20,9 +20,7 @@ from bobcat.stores.protocol import Lease, RunStatus
 GROUPS_AT_ONCE = 2
 """PERF: one waits for the disk while the other collects writes. More groups are smaller, and gain nothing."""
 LARGE = 16
-"""Writes that must wait before a second group begins. PERF: two small groups cost two commits, and eight runs made two
-thirds as many steps with them as with one group.
-"""
+"""Writes that must wait before a second group begins. PERF: two small groups cost two commits where one would do."""
 TURNS = 4
 """Turns of the event loop for which a group waits for the runs of the last one to go on. PERF: without, a run that is
 resumed first is a group by itself, and the others wait for it: 1.9 writes in a group of 8 runs, with 7.
