@@ -3,6 +3,7 @@
 //! The format and the lock are those of `python/bobcat/decision_log`; the tests let both write to one file. Only logs of
 //! lines (`.jsonl`) are written here, others by the hook in Python.
 
+#[cfg(unix)]
 mod entry;
 #[cfg(unix)]
 mod head_file;
