@@ -84,6 +84,17 @@ impl Part<'_> {
     }
 }
 
+/// The same words with other clauses.
+pub(crate) fn renumbered(
+    words: &[Word],
+    mut clause: impl FnMut(u32) -> u32,
+) -> impl Iterator<Item = Word> {
+    words.iter().map(move |&word| match word & TAG {
+        0 => clause(word >> TAG_BITS) << TAG_BITS,
+        _ => word,
+    })
+}
+
 /// Appends a clause.
 pub fn push_leaf(words: &mut Vec<Word>, clause: u32) {
     words.push(clause << TAG_BITS);

@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub mod flat_expr;
+pub(crate) mod inline;
 pub mod lynx;
 pub mod operand;
 pub mod ops;

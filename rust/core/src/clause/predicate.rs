@@ -3,6 +3,7 @@
 //! The tests are those of the operators in [`super::ops`]; the macro dispatches to them statically.
 
 use super::context::Around;
+use super::inline::InlineTest;
 use super::ops::affix::Affix;
 use super::ops::containment::Needles;
 use super::ops::equality::{Deep, Flag, Scalar};
@@ -121,6 +122,14 @@ macro_rules! tests {
                     $(Self::$name(test) => test.key(),)*
                     Self::Derived(test) => test.key(),
                     Self::Broken => IndexKey::Scan,
+                }
+            }
+
+            /// The same test with its operand inline, if it has one.
+            pub(crate) fn inline(&self) -> InlineTest {
+                match self {
+                    $(Self::$name(test) => test.inline(),)*
+                    Self::Derived(_) | Self::Broken => InlineTest::None,
                 }
             }
 

@@ -17,7 +17,7 @@ use crate::index::exclusion::{ExclusionIndex, Places};
 use crate::index::intervals::Intervals;
 use crate::index::parts::PartIndex;
 use crate::index::substrings::SubstringIndex;
-use crate::index::{Kinds, PathIndex, PatternGroup, Postings, RuleIndex};
+use crate::index::{Kinds, PathIndex, PatternGroup, Postings, RuleIndex, postings};
 use crate::num::number::Number;
 use crate::program::Program;
 use crate::pyfn::trigger::Trigger;
@@ -213,9 +213,13 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// The rule index of these path indexes and of the rules that are evaluated every time.
-    pub(super) fn finish(self, always: Rules) -> RuleIndex {
-        let mut lists = Lists::default();
+    /// The rule index of these path indexes and of the rules that are evaluated every time. `dense`: all its rules, if its
+    /// lists are masks.
+    pub(super) fn finish(self, always: Rules, dense: Option<&[u32]>) -> RuleIndex {
+        let mut lists = Lists {
+            dense: dense.map(Into::into),
+            ..Lists::default()
+        };
         let always = lists.keep(always);
         let (mut path_indexes, mut error_paths) = (Vec::new(), Vec::new());
         for (path, path_builder) in self.by_path {
@@ -228,8 +232,10 @@ impl<'p> Builder<'p> {
             }
         }
         path_indexes.sort_by_key(|path_index| path_index.first);
+        let is_dense = lists.dense.is_some();
         RuleIndex {
-            rules: lists.rules,
+            rules: lists.dense.unwrap_or(lists.rules),
+            dense: is_dense,
             always,
             path_indexes,
             error_paths,
@@ -266,7 +272,7 @@ impl PathBuilder {
     }
 
     fn finish(mut self, program: &Program, path: u32, lists: &mut Lists) -> PathIndex {
-        let from = lists.rules.len();
+        lists.first = u32::MAX;
         let intervals = self.finish_intervals(program, lists);
         let substrings = self.finish_substrings(program, lists);
         let affixes = self.finish_affixes(program, lists);
@@ -310,9 +316,8 @@ impl PathBuilder {
             long: lists.keep_loose(self.long),
             errors: self.errors.map(|rules| lists.keep_loose(rules)),
         };
-        let found = lists.rules.get(from..).unwrap_or_default();
-        path_index.first = found.iter().copied().min().unwrap_or(u32::MAX);
-        path_index.note();
+        path_index.first = lists.first;
+        path_index.note(lists.dense.is_some());
         path_index
     }
 
@@ -467,6 +472,10 @@ struct Lists {
     rules: Rules,
     /// Those of an exclusion index.
     places: Option<Places>,
+    /// The rules of a dense rule index, ascending: lists are masks of places among them.
+    dense: Option<Rules>,
+    /// The first rule of the lists of a path.
+    first: u32,
 }
 
 impl Lists {
@@ -476,6 +485,13 @@ impl Lists {
         rules.dedup();
         if let Some(places) = &mut self.places {
             return places.keep(&rules);
+        }
+        self.first = rules
+            .first()
+            .map_or(self.first, |first| self.first.min(*first));
+        if let Some(all) = &self.dense {
+            let places = rules.iter().filter_map(|rule| all.binary_search(rule).ok());
+            return postings(places.fold(0, |mask, place| mask | 1 << place));
         }
         let from = self.rules.len() as u32;
         self.rules.append(&mut rules);

@@ -6,14 +6,21 @@ use super::builder::Builder;
 use super::guard::{self, Guards};
 use super::{guard_selection, reorder};
 use crate::clause::flat_expr::Part;
-use crate::index::RuleIndex;
 use crate::index::exclusion::{AT_ONCE, ExclusionIndex};
-use crate::index::packed_rules::{PackedRule, PackedRules};
+use crate::index::packed_rules::{PackedRules, RowClause, RowSpec};
+use crate::index::{DENSE, RuleIndex, postings};
 use crate::program::{Body, Profile, Program, ToolBucket, Verdict};
 use crate::pyfn::trigger::Trigger;
 
 /// Rule indexes of fewer rules are evaluated rule by rule: an index would cost more than it saves.
 const SMALL: usize = 4;
+
+/// Up to this many rules are evaluated rule by rule if the first tests of all but a few are cheap. PERF: a cheap test takes
+/// 40 instructions, a path that is read to find rules 100 and more.
+const WALKED: usize = 16;
+
+/// The cost of the dearest test that is cheap.
+const CHEAP: u32 = 6;
 
 /// Up to this many generic rules are repeated in the rows of each tool. PERF: two lists that are walked at
 /// once take a queue, 400 instructions.
@@ -51,11 +58,11 @@ impl Program {
 
     fn index(&self, bucket: &ToolBucket, tool_known: bool) -> RuleIndex {
         let mut rule_index = self.found(bucket, tool_known);
-        if !rule_index.is_plain() {
+        if !rule_index.is_plain() && !rule_index.dense {
             return rule_index;
         }
         let mut rules = Cow::Borrowed(rule_index.rules.as_slice());
-        if tool_known {
+        if tool_known && rule_index.is_plain() {
             let any = self.generic();
             rule_index.complete = any.is_plain() && any.rules.len() <= COPIED;
             if rule_index.complete && !any.rules.is_empty() {
@@ -63,22 +70,33 @@ impl Program {
                 rules.to_mut().sort_unstable();
             }
         }
-        rule_index.packed_rules = PackedRules::new(rules.iter().filter_map(|&rule| self.row(rule)));
+        let rows = rules.iter().filter_map(|&rule| self.row(rule));
+        rule_index.packed_rules = PackedRules::new(rows, |clause| self.row_clause(clause));
         rule_index
     }
 
-    /// A rule of a plain rule index.
-    fn row(&self, index: u32) -> Option<PackedRule<'_>> {
+    /// The row of a rule.
+    fn row(&self, index: u32) -> Option<RowSpec<'_>> {
         let rule = self.rules.get(index as usize)?;
         let words = match &rule.body {
-            Body::Match(body) if rule.verdict != Verdict::Transform => body.reordered.get(),
-            Body::Match(_) | Body::Host(_) | Body::Function(_) => None,
+            Body::Match(body) => body.reordered.get(),
+            Body::Host(_) | Body::Function(_) => None,
         };
-        Some(PackedRule {
+        Some(RowSpec {
             rule: index,
             permits: rule.verdict.permits(),
+            transforms: rule.verdict == Verdict::Transform,
             words: words.map_or(&[], AsRef::as_ref),
         })
+    }
+
+    fn row_clause(&self, index: u32) -> RowClause {
+        let clause = self.clauses.get(index as usize);
+        RowClause {
+            clause: index,
+            path: clause.map_or(u32::MAX, |clause| clause.path),
+            test: self.test(index).inline(),
+        }
     }
 
     fn found(&self, bucket: &ToolBucket, tool_known: bool) -> RuleIndex {
@@ -97,14 +115,36 @@ impl Program {
                 }
             }
         }
-        if rules.len() < SMALL || self.profile == Profile::Lynx {
+        if rules.len() < SMALL || self.profile == Profile::Lynx || self.walks(rules) {
+            let dense = rules.len() <= DENSE;
             return RuleIndex {
                 rules: rules.to_vec(),
-                always: (0, rules.len() as u32),
+                dense,
+                always: match dense {
+                    true => postings(
+                        u64::MAX
+                            .checked_shr((DENSE - rules.len()) as u32)
+                            .unwrap_or(0),
+                    ),
+                    false => (0, rules.len() as u32),
+                },
                 ..RuleIndex::default()
             };
         }
         self.guarded(rules, tool_known)
+    }
+
+    /// Returns true if these rules are evaluated rule by rule although they are more than a few: their first tests are
+    /// cheap, all but some.
+    fn walks(&self, rules: &[u32]) -> bool {
+        let dear = rules.iter().map(|&rule| {
+            let rule = self.rules.get(rule as usize);
+            match rule.map(|rule| &rule.body) {
+                Some(Body::Match(body)) => reorder::first_cost(self, self.reordered(body)) > CHEAP,
+                Some(Body::Host(_) | Body::Function(_)) | None => true,
+            }
+        });
+        rules.len() <= WALKED && dear.filter(|dear| *dear).count() < SMALL
     }
 
     fn guarded(&self, rules: &[u32], tool_known: bool) -> RuleIndex {
@@ -137,7 +177,8 @@ impl Program {
             }
         }
         let exclusion = self.exclusion(&always);
-        let mut rule_index = builder.finish(always);
+        let dense = exclusion.is_none() && rules.len() <= DENSE;
+        let mut rule_index = builder.finish(always, dense.then_some(rules));
         rule_index.exclusion = exclusion;
         rule_index
     }

@@ -55,6 +55,14 @@ fn connective<'c>(
     flat_expr::close(words, opened, kind);
 }
 
+/// Returns the cost of the first item of a reordered match.
+pub(super) fn first_cost(program: &Program, expr: Part<'_>) -> u32 {
+    match expr {
+        Part::Of(Connective::All, mut items) => items.next().map_or(0, |item| cost(program, item)),
+        expr => cost(program, expr),
+    }
+}
+
 /// Returns the cost of evaluating an expression, roughly in equality comparisons.
 fn cost(program: &Program, expr: Part<'_>) -> u32 {
     match expr {

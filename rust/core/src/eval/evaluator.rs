@@ -4,10 +4,12 @@ use super::ShortCuts;
 use super::work::Work;
 use crate::budget::Steps;
 use crate::clause::context::{Around, Referred};
-use crate::clause::flat_expr::{Connective, Part, Parts};
+use crate::clause::flat_expr::{Connective, Part, Parts, expression};
+use crate::clause::inline::InlineTest;
 use crate::clause::predicate::{self, Truth};
 use crate::error::{ErrorCode, Fault};
 use crate::facets::cache::Cache;
+use crate::index::packed_rules::{PackedRule, RowClause};
 use crate::lang::path::{Field, Head, Path};
 use crate::program::{Program, Scratch};
 use crate::pyfn::interp::env::Env;
@@ -20,6 +22,37 @@ pub(super) enum MatchResult {
     Fires,
     Passes,
     Error(ErrorCode),
+}
+
+/// Where the clauses of an expression are.
+trait Clauses: Copy {
+    /// Evaluates one clause.
+    fn leaf<R: Request>(self, evaluator: &mut Evaluator<'_, R>, clause: u32) -> Truth;
+}
+
+/// Clauses of the program.
+#[derive(Clone, Copy)]
+struct OfProgram;
+
+impl Clauses for OfProgram {
+    #[inline]
+    fn leaf<R: Request>(self, evaluator: &mut Evaluator<'_, R>, clause: u32) -> Truth {
+        evaluator.leaf(clause)
+    }
+}
+
+/// Clauses of packed rules.
+#[derive(Clone, Copy)]
+struct OfRow<'r>(&'r [RowClause]);
+
+impl Clauses for OfRow<'_> {
+    #[inline]
+    fn leaf<R: Request>(self, evaluator: &mut Evaluator<'_, R>, clause: u32) -> Truth {
+        match self.0.get(clause as usize) {
+            Some(clause) => evaluator.row_leaf(clause),
+            None => Truth::Error(Fault::WrongType),
+        }
+    }
 }
 
 /// Values kept by path. PERF: a small table on the stack; paths that share a cell are read again.
@@ -206,19 +239,36 @@ impl<'r, R: Request> Evaluator<'r, R> {
 
     #[inline]
     pub(super) fn truth(&mut self, expr: Part<'_>, permits: bool) -> Truth {
+        self.truth_of(expr, permits, OfProgram)
+    }
+
+    /// Evaluates the match of a row.
+    #[inline]
+    pub(super) fn row(&mut self, row: &PackedRule<'r>) -> Truth {
+        self.truth_of(expression(row.words), row.permits, OfRow(row.clauses))
+    }
+
+    #[inline]
+    fn truth_of(&mut self, expr: Part<'_>, permits: bool, clauses: impl Clauses) -> Truth {
         match expr {
-            Part::Leaf(clause) => match self.leaf(clause) {
+            Part::Leaf(clause) => match clauses.leaf(self, clause) {
                 Truth::Absent if !permits => Truth::False,
                 truth => truth,
             },
-            Part::Of(connective, items) => self.joined(connective, items, permits),
+            Part::Of(connective, items) => self.joined(connective, items, permits, clauses),
         }
     }
 
-    fn joined(&mut self, connective: Connective, mut items: Parts<'_>, permits: bool) -> Truth {
+    fn joined(
+        &mut self,
+        connective: Connective,
+        mut items: Parts<'_>,
+        permits: bool,
+        clauses: impl Clauses,
+    ) -> Truth {
         if connective == Connective::Not {
             return match items.next() {
-                Some(item) => self.truth(item, permits).negated(),
+                Some(item) => self.truth_of(item, permits, clauses).negated(),
                 None => Truth::Error(Fault::WrongType),
             };
         }
@@ -226,7 +276,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
         let negated = connective == Connective::Any;
         let mut result = Truth::True;
         for item in items {
-            let truth = self.truth(item, permits);
+            let truth = self.truth_of(item, permits, clauses);
             match if negated { truth.negated() } else { truth } {
                 Truth::True => {}
                 Truth::False => return negated.into(),
@@ -254,6 +304,20 @@ impl<'r, R: Request> Evaluator<'r, R> {
             self.scratch.memo_set(index, truth);
         }
         truth
+    }
+
+    /// Evaluates one clause of a row.
+    #[inline]
+    fn row_leaf(&mut self, clause: &RowClause) -> Truth {
+        if !matches!(clause.test, InlineTest::None) {
+            self.hold(clause.path);
+            if let Step::Found(value) = self.cell(clause.path)
+                && let Some(result) = clause.test.eval(value)
+            {
+                return result.into();
+            }
+        }
+        self.leaf(clause.clause)
     }
 
     /// Evaluates the match of a rule of the `lynx` profile.

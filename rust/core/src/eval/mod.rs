@@ -17,11 +17,12 @@ pub(crate) mod work;
 use std::collections::HashSet;
 
 use crate::bytes::hash::Keyed;
-use crate::clause::flat_expr::{Part, expression};
+use crate::clause::flat_expr::Part;
 use crate::clause::predicate::Truth;
 use crate::error::ErrorCode;
+use crate::index::packed_rules::PackedRule;
 use crate::lang::path::{Field, Key};
-use crate::program::scratch::Applicable;
+use crate::program::scratch::{Applicable, Candidate};
 use crate::program::{
     Body, DecidedBy, Marker, Origin, Outcome, Profile, Program, Rule, Scratch, StaticOutcome,
     TransformStep, Verdict,
@@ -346,29 +347,56 @@ impl Program {
                 if row.rule >= below {
                     break;
                 }
-                if !row.words.is_empty() {
-                    match evaluator.truth(expression(row.words), row.permits) {
-                        Truth::True => return ScanResult::Decided(DecidedBy::Rule(row.rule)),
-                        Truth::False | Truth::Absent => continue,
-                        Truth::Error(_) => {}
-                    }
-                }
-                if let Some(result) = self.eval_rule(row.rule, request, markers, &mut evaluator) {
+                if let Some(result) = self.eval_row(&row, markers, &mut evaluator) {
                     return result;
                 }
             }
             return ScanResult::Nothing;
         }
         let mut search = Search::new(applicable, evaluator.scratch, cuts);
-        while let Some(rule) = search.next(&mut evaluator) {
-            if rule >= below {
+        while let Some(candidate) = search.next(&mut evaluator) {
+            if candidate.rule >= below {
                 break;
             }
-            if let Some(result) = self.eval_rule(rule, request, markers, &mut evaluator) {
+            if let Some(result) = self.eval_candidate(candidate, markers, &mut evaluator) {
                 return result;
             }
         }
         ScanResult::Nothing
+    }
+
+    /// Evaluates a candidate; `None`: it does not decide.
+    #[inline]
+    fn eval_candidate<'r, R: Request>(
+        &self,
+        candidate: Candidate<'r>,
+        markers: &mut Vec<Marker>,
+        evaluator: &mut Evaluator<'r, R>,
+    ) -> Option<ScanResult<R>> {
+        match &candidate.row {
+            Some(row) => self.eval_row(row, markers, evaluator),
+            None => self.eval_rule(candidate.rule, evaluator.request, markers, evaluator),
+        }
+    }
+
+    /// Evaluates the rule of a row; `None`: it does not decide.
+    #[inline]
+    fn eval_row<'r, R: Request>(
+        &self,
+        row: &PackedRule<'r>,
+        markers: &mut Vec<Marker>,
+        evaluator: &mut Evaluator<'r, R>,
+    ) -> Option<ScanResult<R>> {
+        if !row.words.is_empty() {
+            match evaluator.row(row) {
+                Truth::True if !row.transforms => {
+                    return Some(ScanResult::Decided(DecidedBy::Rule(row.rule)));
+                }
+                Truth::False | Truth::Absent => return None,
+                Truth::True | Truth::Error(_) => {}
+            }
+        }
+        self.eval_rule(row.rule, evaluator.request, markers, evaluator)
     }
 
     /// Evaluates the next rule; `None`: it does not decide.

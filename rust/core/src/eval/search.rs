@@ -9,7 +9,7 @@ use super::evaluator::Evaluator;
 use crate::index::PathIndex;
 use crate::index::exclusion::AT_ONCE;
 use crate::program::Scratch;
-use crate::program::scratch::{Applicable, ToolScope};
+use crate::program::scratch::{Applicable, Candidate, ToolScope};
 use crate::value::request::Request;
 
 /// The state of the search.
@@ -58,17 +58,20 @@ impl<'p> Search<'p> {
 
     /// The next rule.
     #[inline]
-    pub(super) fn next<R: Request>(&mut self, evaluator: &mut Evaluator<'p, R>) -> Option<u32> {
+    pub(super) fn next<R: Request>(
+        &mut self,
+        evaluator: &mut Evaluator<'p, R>,
+    ) -> Option<Candidate<'p>> {
         loop {
             self.read(evaluator);
             if let Some(tails) = &mut self.tails {
                 filter(self.applicable, tails, evaluator);
             }
-            let rule = evaluator.scratch.take(self.applicable)?;
+            let candidate = evaluator.scratch.take(self.applicable)?;
             // A rule may be in several lists, and in lists read late although it has been evaluated.
-            if self.last.is_none_or(|last| last < rule) {
-                self.last = Some(rule);
-                return Some(rule);
+            if self.last.is_none_or(|last| last < candidate.rule) {
+                self.last = Some(candidate.rule);
+                return Some(candidate);
             }
         }
     }
@@ -82,7 +85,7 @@ impl<'p> Search<'p> {
             while let Some((path_index, rest)) = path_indexes.split_first() {
                 if evaluator
                     .scratch
-                    .next()
+                    .next(applicable)
                     .is_some_and(|next| next < path_index.first)
                 {
                     break;
@@ -135,7 +138,12 @@ fn filter<'p, R: Request>(
             continue;
         };
         let first = rule_index.rules.get(from as usize);
-        if first.is_some_and(|first| evaluator.scratch.next().is_some_and(|next| next < *first)) {
+        if first.is_some_and(|first| {
+            evaluator
+                .scratch
+                .next(applicable)
+                .is_some_and(|next| next < *first)
+        }) {
             continue;
         }
         *tail = None;

@@ -87,7 +87,6 @@ impl Intervals {
         let slot = self.nodes.len() / 2 + 2 * at + usize::from(on);
         std::iter::successors(Some(slot), |node| (*node > 1).then_some(node / 2))
             .filter_map(|node| self.nodes.get(node).copied())
-            .filter(|(from, to)| from < to)
     }
 }
 

@@ -24,15 +24,32 @@ use packed_rules::PackedRules;
 use parts::PartIndex;
 use substrings::SubstringIndex;
 
-/// Rules, ascending: where they begin and end in the rules of their rule index.
+/// Rules, ascending: where they begin and end in the rules of their rule index; of a dense one, the two halves of a mask
+/// of places among its rules.
 pub(crate) type Postings = (u32, u32);
+
+/// Most rules of a dense rule index.
+pub(crate) const DENSE: usize = 64;
+
+/// The postings of a mask.
+pub(crate) fn postings(mask: u64) -> Postings {
+    (mask as u32, (mask >> 32) as u32)
+}
+
+/// The mask of postings of a dense rule index.
+#[inline]
+pub(crate) fn mask((low, high): Postings) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
 
 /// The rules of a policy that one tool can meet (or that any tool can).
 #[derive(Debug, Default)]
 pub(crate) struct RuleIndex {
-    /// The rules of all lists.
+    /// The rules of all lists; of a dense rule index, its rules.
     pub(crate) rules: Vec<u32>,
-    /// All rules, of a rule index without guards.
+    /// True if lists are masks. PERF: rules are found and put into order by an operation on a word.
+    pub(crate) dense: bool,
+    /// All rules, of a dense rule index or of one without guards.
     pub(crate) packed_rules: PackedRules,
     /// True if the rules of any tool are among the rows of this tool.
     pub(crate) complete: bool,
@@ -118,8 +135,11 @@ pub(crate) struct PathIndex {
 
 impl PathIndex {
     /// Records the kinds of guards, and the classes of values that may be errors.
-    pub(crate) fn note(&mut self) {
-        let some = |list: Postings| list.0 < list.1;
+    pub(crate) fn note(&mut self, dense: bool) {
+        let some = |list: Postings| match dense {
+            true => mask(list) != 0,
+            false => list.0 < list.1,
+        };
         let kinds = [
             (Kinds::STRINGS, !self.strings.is_empty()),
             (Kinds::INTS, !self.ints.is_empty()),

@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use crate::clause::predicate::Truth;
-use crate::index::{Postings, RuleIndex, exclusion, packed_rules};
+use crate::index::packed_rules::PackedRule;
+use crate::index::{Postings, RuleIndex, exclusion, mask, packed_rules};
 use crate::regex::MatchSet;
 
 /// Working memory of decisions, reused from call to call and from program to program. Not shared between threads; a
@@ -16,6 +17,8 @@ pub struct Scratch {
     memo: Vec<(u32, Truth)>,
     generation: u32,
     queue: BinaryHeap<Reverse<Queued>>,
+    /// The places of the next rules of dense rule indexes: of the tool, and of every tool.
+    masks: [u64; 2],
     /// Rules without a guard that the exclusion indexes exclude: those of the tool, and of every
     /// tool.
     out: [Vec<u64>; 2],
@@ -30,6 +33,14 @@ struct Queued {
     scope: ToolScope,
     /// True if the list has the rules without a guard, except the excluded ones.
     filtered: bool,
+}
+
+/// A rule that is to be evaluated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'p> {
+    pub(crate) rule: u32,
+    /// Its row, in a dense rule index.
+    pub(crate) row: Option<PackedRule<'p>>,
 }
 
 /// The rule index that a list belongs to.
@@ -67,6 +78,16 @@ impl<'p> Applicable<'p> {
         }
     }
 
+    /// The next rule of a dense rule index, and its place.
+    #[inline]
+    fn marked(self, scope: ToolScope, mask: u64) -> Option<(u32, ToolScope, u32)> {
+        if mask == 0 {
+            return None;
+        }
+        let place = mask.trailing_zeros();
+        Some((self.rule(scope, place)?, scope, place))
+    }
+
     #[inline]
     fn rule(self, scope: ToolScope, at: u32) -> Option<u32> {
         self.get(scope)?.rules.get(at as usize).copied()
@@ -84,6 +105,7 @@ impl Scratch {
     #[inline]
     pub(crate) fn begin(&mut self, clauses: usize) {
         self.queue.clear();
+        self.masks = [0; 2];
         if self.memo.len() < clauses {
             self.memo.resize(clauses, (0, Truth::Absent));
         }
@@ -96,13 +118,11 @@ impl Scratch {
 
     /// Queues a list of rules.
     #[inline]
-    pub(crate) fn queue(
-        &mut self,
-        applicable: Applicable<'_>,
-        scope: ToolScope,
-        (from, to): Postings,
-    ) {
-        if from < to
+    pub(crate) fn queue(&mut self, applicable: Applicable<'_>, scope: ToolScope, list: Postings) {
+        let (from, to) = list;
+        if applicable.get(scope).is_some_and(|index| index.dense) {
+            *self.mask(scope) |= mask(list);
+        } else if from < to
             && let Some(next) = applicable.rule(scope, from)
         {
             let left = (from + 1, to);
@@ -112,6 +132,26 @@ impl Scratch {
                 scope,
                 filtered: false,
             }));
+        }
+    }
+
+    #[inline]
+    fn mask(&mut self, scope: ToolScope) -> &mut u64 {
+        let [tool, any] = &mut self.masks;
+        match scope {
+            ToolScope::Tool => tool,
+            ToolScope::Any => any,
+        }
+    }
+
+    /// The first rule of dense rule indexes.
+    #[inline]
+    fn marked(&self, applicable: Applicable<'_>) -> Option<(u32, ToolScope, u32)> {
+        let [tool, any] = self.masks;
+        let tool = applicable.marked(ToolScope::Tool, tool);
+        match (tool, applicable.marked(ToolScope::Any, any)) {
+            (Some(tool), Some(any)) => Some(if tool.0 <= any.0 { tool } else { any }),
+            (tool, any) => tool.or(any),
         }
     }
 
@@ -144,6 +184,12 @@ impl Scratch {
 
     /// Removes the rules before `from` from all lists.
     pub(crate) fn skip(&mut self, applicable: Applicable<'_>, from: u32) {
+        for scope in [ToolScope::Tool, ToolScope::Any] {
+            if let Some(index) = applicable.get(scope).filter(|index| index.dense) {
+                let passed = index.rules.partition_point(|rule| *rule < from);
+                *self.mask(scope) &= u64::MAX.checked_shl(passed as u32).unwrap_or(0);
+            }
+        }
         let mut lists = std::mem::take(&mut self.queue).into_vec();
         lists.retain_mut(|Reverse(queued)| {
             if queued.next >= from {
@@ -172,13 +218,34 @@ impl Scratch {
 
     /// The next rule, without removing it.
     #[inline]
-    pub(crate) fn next(&self) -> Option<u32> {
-        self.queue.peek().map(|Reverse(queued)| queued.next)
+    pub(crate) fn next(&self, applicable: Applicable<'_>) -> Option<u32> {
+        let queued = self.queue.peek().map(|Reverse(queued)| queued.next);
+        match (self.marked(applicable), queued) {
+            (Some((marked, ..)), Some(queued)) => Some(marked.min(queued)),
+            (marked, queued) => marked.map(|(marked, ..)| marked).or(queued),
+        }
     }
 
     /// Removes the next rule from its list. PERF: one in several lists comes again at once, which the caller checks.
     #[inline]
-    pub(crate) fn take(&mut self, applicable: Applicable<'_>) -> Option<u32> {
+    pub(crate) fn take<'p>(&mut self, applicable: Applicable<'p>) -> Option<Candidate<'p>> {
+        if let Some((rule, scope, place)) = self.marked(applicable)
+            && self
+                .queue
+                .peek()
+                .is_none_or(|Reverse(queued)| rule <= queued.next)
+        {
+            let mask = self.mask(scope);
+            *mask &= *mask - 1;
+            let row = applicable.get(scope)?.packed_rules.get(place);
+            return Some(Candidate { rule, row });
+        }
+        self.take_queued(applicable)
+            .map(|rule| Candidate { rule, row: None })
+    }
+
+    #[inline]
+    fn take_queued(&mut self, applicable: Applicable<'_>) -> Option<u32> {
         let mut top = self.queue.peek_mut()?;
         let Reverse(queued) = *top;
         let (from, to) = queued.left;

@@ -2,6 +2,7 @@
 
 use super::{Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare, operators};
 use crate::budget::Steps;
+use crate::clause::inline::InlineTest;
 use crate::clause::lynx::LynxOp;
 use crate::clause::ops::reference::{Relative, equal, single};
 use crate::clause::predicate::Test;
@@ -49,6 +50,10 @@ impl OperatorTest for Scalar {
             _ => IndexKey::Scan,
         }
     }
+
+    fn inline(&self) -> InlineTest {
+        InlineTest::equal(&self.0)
+    }
 }
 
 /// A bool.
@@ -72,6 +77,10 @@ impl OperatorTest for Flag {
             guard_cost: 0,
             fails: Classes::ALL.without(Class::Bool).without(Class::Null),
         }
+    }
+
+    fn inline(&self) -> InlineTest {
+        InlineTest::Flag(self.0)
     }
 }
 

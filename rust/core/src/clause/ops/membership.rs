@@ -3,6 +3,7 @@
 use super::{Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare, operators};
 use crate::budget::Steps;
 use crate::clause::context::{ElementSet, Referent};
+use crate::clause::inline::InlineTest;
 use crate::clause::lynx::LynxOp;
 use crate::clause::ops::reference::{self, Relative, charge, single};
 use crate::clause::predicate::{Test, sound};
@@ -98,6 +99,16 @@ impl OperatorTest for Membership {
                 IndexKey::Scalars(&self.set.strings, &self.set.ints)
             }
             Member::In | Member::NotIn | Member::Subset => IndexKey::Scan,
+        }
+    }
+
+    fn inline(&self) -> InlineTest {
+        let set = &self.set;
+        match self.member {
+            Member::In if set.ints.is_empty() && set.numbers.is_empty() && set.rest.is_empty() => {
+                InlineTest::one_of(&set.strings)
+            }
+            Member::In | Member::NotIn | Member::Subset => InlineTest::None,
         }
     }
 }

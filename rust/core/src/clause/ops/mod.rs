@@ -25,6 +25,7 @@ use super::lynx::LynxOp;
 use super::predicate::Test;
 use super::prepared::PreparedConst;
 use crate::budget::{Pace, Steps};
+use crate::clause::inline::InlineTest;
 use crate::error::Fault;
 use crate::facets::Facet;
 use crate::num::number::Number;
@@ -195,6 +196,11 @@ pub(crate) trait OperatorTest {
 
     /// Builds what the first evaluation would build.
     fn prepare(&self) {}
+
+    /// The same test with its operand inline, if it has one.
+    fn inline(&self) -> InlineTest {
+        InlineTest::None
+    }
 }
 
 /// Facts of a prepared test.

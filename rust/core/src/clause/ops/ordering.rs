@@ -6,6 +6,7 @@ use super::{
     Facts, IndexKey, Inside, Interval, OperandType, Operator, OperatorTest, Prepare, operators,
 };
 use crate::budget::Steps;
+use crate::clause::inline::InlineTest;
 use crate::clause::lynx::LynxOp;
 use crate::clause::ops::reference::Relative;
 use crate::clause::predicate::Test;
@@ -86,6 +87,10 @@ impl OperatorTest for Order {
             Relation::Le => interval(None, Some((bound, true))),
         }])
     }
+
+    fn inline(&self) -> InlineTest {
+        InlineTest::order(self.0, &self.1)
+    }
 }
 
 /// A comparison with two bounds, both within.
@@ -134,6 +139,10 @@ impl OperatorTest for Between {
             }
             _ => IndexKey::Scan,
         }
+    }
+
+    fn inline(&self) -> InlineTest {
+        InlineTest::between(self.negated, &self.lo, &self.hi)
     }
 }
 

@@ -3,15 +3,13 @@
 //! PERF: all layers are parts of one index. A walk over the candidates that skips what a decided layer has left costs no
 //! more than one over all rules.
 
-use crate::clause::flat_expr::expression;
-use crate::clause::predicate::Truth;
 use crate::eval::evaluator::Evaluator;
 use crate::eval::search::Search;
 use crate::eval::work::Work;
 use crate::eval::{ScanResult, ShortCuts};
 use crate::index::packed_rules;
-use crate::program::scratch::Applicable;
-use crate::program::{DecidedBy, Marker, Program, Scratch};
+use crate::program::scratch::{Applicable, Candidate};
+use crate::program::{Marker, Program, Scratch};
 use crate::value::request::Request;
 
 /// The candidates of a walk.
@@ -21,7 +19,7 @@ enum Candidates<'p> {
     /// Rows, in order.
     Packed(packed_rules::Iter<'p>),
     /// Those of the index, with one that belongs to a later layer.
-    Found(Applicable<'p>, Box<Search<'p>>, Option<u32>),
+    Found(Applicable<'p>, Box<Search<'p>>, Option<Candidate<'p>>),
 }
 
 /// A walk over the rules for one request, layer by layer.
@@ -81,30 +79,21 @@ impl<'r, R: Request> Walk<'r, R> {
                 if row.rule < from {
                     continue;
                 }
-                if !row.words.is_empty() {
-                    match evaluator.truth(expression(row.words), row.permits) {
-                        Truth::True => return ScanResult::Decided(DecidedBy::Rule(row.rule)),
-                        Truth::False | Truth::Absent => continue,
-                        Truth::Error(_) => {}
-                    }
-                }
-                let request = evaluator.request;
-                if let Some(result) = program.eval_rule(row.rule, request, markers, evaluator) {
+                if let Some(result) = program.eval_row(&row, markers, evaluator) {
                     return result;
                 }
             },
             Candidates::Found(applicable, search, later) => {
-                while let Some(rule) = later.take().or_else(|| search.next(evaluator)) {
-                    if rule >= to {
-                        *later = Some(rule);
+                while let Some(candidate) = later.take().or_else(|| search.next(evaluator)) {
+                    if candidate.rule >= to {
+                        *later = Some(candidate);
                         break;
                     }
-                    if rule < from {
+                    if candidate.rule < from {
                         evaluator.scratch.skip(*applicable, from);
                         continue;
                     }
-                    let request = evaluator.request;
-                    if let Some(result) = program.eval_rule(rule, request, markers, evaluator) {
+                    if let Some(result) = program.eval_candidate(candidate, markers, evaluator) {
                         return result;
                     }
                 }

@@ -1,0 +1,311 @@
+//! Inline tests: the commonest tests of scalars, with their operands beside the clause.
+//!
+//! PERF: a clause of the program leads to its test, and the test to its operand: three lines of memory, and the memory of
+//! its result a fourth. The rows of a tool hold these tests themselves, in the order of reading.
+//!
+//! INVARIANT: a result is that of the test it was made from. Any value that may be in error, or take steps, has none here.
+
+use super::ops::ordering::Relation;
+use super::prepared::PreparedConst;
+use crate::bytes::short::same;
+use crate::limits::FREE_TEXT;
+use crate::num::number::Number;
+use crate::value::{Value, View};
+
+/// Most bytes of a text that is kept inline.
+const MAX_TEXT: usize = 22;
+
+/// Most texts of one test.
+const MAX_TEXTS: usize = 8;
+
+/// Up to this magnitude every integer is a float.
+const EXACT: u64 = 1 << 53;
+
+/// A test of a scalar.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum InlineTest {
+    /// No such test.
+    None,
+    /// Equality with a bool.
+    Flag(bool),
+    /// Equality with a text.
+    Text(ShortText),
+    /// Equality with one of some texts.
+    Texts(Box<[ShortText]>),
+    /// Equality with a number.
+    Number(f64),
+    /// A comparison with a bound.
+    Order(Relation, f64),
+    /// A number from one bound to another, both within; negated if the first is true.
+    Between(bool, f64, f64),
+}
+
+/// A text of a few bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ShortText {
+    length: u8,
+    bytes: [u8; MAX_TEXT],
+}
+
+impl ShortText {
+    /// `None`: the text is too long.
+    fn new(text: &str) -> Option<Self> {
+        let mut bytes = [0; MAX_TEXT];
+        bytes
+            .get_mut(..text.len())?
+            .copy_from_slice(text.as_bytes());
+        Some(Self {
+            length: text.len() as u8,
+            bytes,
+        })
+    }
+
+    #[inline]
+    fn is(&self, text: &str) -> bool {
+        let own = self.bytes.get(..self.length.into()).unwrap_or_default();
+        same(own, text.as_bytes())
+    }
+}
+
+impl InlineTest {
+    /// Equality with a scalar that is no bool.
+    pub(crate) fn equal(operand: &PreparedConst) -> Self {
+        let made = match operand {
+            PreparedConst::Str(text) => ShortText::new(text).map(Self::Text),
+            operand => float(operand).map(Self::Number),
+        };
+        made.unwrap_or(Self::None)
+    }
+
+    /// Equality with one of some texts.
+    pub(crate) fn one_of(texts: &[Box<str>]) -> Self {
+        if texts.len() > MAX_TEXTS {
+            return Self::None;
+        }
+        let texts: Option<Box<[ShortText]>> =
+            texts.iter().map(|text| ShortText::new(text)).collect();
+        texts.map_or(Self::None, Self::Texts)
+    }
+
+    /// A comparison with a bound.
+    pub(crate) fn order(relation: Relation, bound: &PreparedConst) -> Self {
+        float(bound).map_or(Self::None, |bound| Self::Order(relation, bound))
+    }
+
+    /// A comparison with two bounds.
+    pub(crate) fn between(negated: bool, from: &PreparedConst, to: &PreparedConst) -> Self {
+        match (float(from), float(to)) {
+            (Some(from), Some(to)) => Self::Between(negated, from, to),
+            _ => Self::None,
+        }
+    }
+
+    /// The result for a value; `None`: the test itself has to be evaluated.
+    #[inline]
+    pub(crate) fn eval<V: Value>(&self, value: &V) -> Option<bool> {
+        Some(match self {
+            Self::None => return None,
+            Self::Flag(wanted) => match value.view() {
+                View::Bool(value) => value == *wanted,
+                _ => return None,
+            },
+            Self::Text(wanted) => wanted.is(free_text(value)?),
+            Self::Texts(wanted) => {
+                let text = free_text(value)?;
+                wanted.iter().any(|wanted| wanted.is(text))
+            }
+            Self::Number(wanted) => number(value)? == *wanted,
+            Self::Order(relation, bound) => {
+                let number = number(value)?;
+                match relation {
+                    Relation::Gt => number > *bound,
+                    Relation::Ge => number >= *bound,
+                    Relation::Lt => number < *bound,
+                    Relation::Le => number <= *bound,
+                }
+            }
+            Self::Between(negated, from, to) => {
+                let number = number(value)?;
+                (*from <= number && number <= *to) != *negated
+            }
+        })
+    }
+}
+
+/// A text that takes no steps.
+#[inline]
+fn free_text<V: Value>(value: &V) -> Option<&str> {
+    value.text().filter(|text| text.len() < FREE_TEXT)
+}
+
+/// A number, exactly; `None` for NaN.
+#[inline]
+fn number<V: Value>(value: &V) -> Option<f64> {
+    match value.view() {
+        View::Int(value) => (value.unsigned_abs() <= EXACT).then_some(value as f64),
+        View::Float(value) => (!value.is_nan()).then_some(value),
+        _ => None,
+    }
+}
+
+/// The number of an operand, exactly.
+fn float(operand: &PreparedConst) -> Option<f64> {
+    match operand {
+        PreparedConst::Number(Number::Int(value)) => {
+            (value.unsigned_abs() <= EXACT).then_some(*value as f64)
+        }
+        PreparedConst::Number(Number::Float(value)) => (!value.is_nan()).then_some(*value),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::budget::Steps;
+    use crate::clause::inline::InlineTest;
+    use crate::clause::ops::{Operator, Prepare};
+    use crate::clause::predicate::{Test, eval_value};
+    use crate::clause::prepared::PreparedConst;
+    use crate::num::number::Number;
+    use crate::value::{Value, View};
+
+    #[derive(Clone)]
+    struct Shown<'v>(View<'v>);
+
+    impl Value for Shown<'_> {
+        fn view(&self) -> View<'_> {
+            self.0.clone()
+        }
+
+        fn text(&self) -> Option<&str> {
+            match self.0 {
+                View::Str(text) => Some(text),
+                _ => None,
+            }
+        }
+    }
+
+    const EXACT: i64 = 1 << 53;
+
+    fn numbers() -> Vec<PreparedConst> {
+        let ints = [
+            0,
+            1,
+            -1,
+            7,
+            EXACT,
+            EXACT + 1,
+            -EXACT - 1,
+            i64::MAX,
+            i64::MIN,
+        ];
+        let floats = [0.5, -0.5, 1e300, f64::INFINITY, f64::NAN, 6.999_999];
+        let ints = ints.into_iter().map(Number::Int);
+        let numbers = ints.chain(floats.into_iter().map(Number::from_float));
+        numbers.map(PreparedConst::Number).collect()
+    }
+
+    fn texts() -> Vec<PreparedConst> {
+        let long = "x".repeat(23);
+        let texts = ["", "a", "prod", "production, Zürich", &long[..22], &long];
+        texts.map(|text| PreparedConst::Str(text.into())).to_vec()
+    }
+
+    fn made(operator: &str, operand: PreparedConst) -> Test {
+        match Operator::from_name(operator).map(|op| &op.prepare) {
+            Some(Prepare::Constant(prepare)) => prepare(operand).expect("a test"),
+            _ => panic!("{operator} takes no constant"),
+        }
+    }
+
+    fn tests() -> Vec<Test> {
+        let scalars = || numbers().into_iter().chain(texts());
+        let mut tests: Vec<Test> = scalars().map(|operand| made("eq", operand)).collect();
+        tests.extend([true, false].map(|flag| made("eq", PreparedConst::Bool(flag))));
+        tests.push(made("eq", PreparedConst::Null));
+        for operator in ["gt", "ge", "lt", "le"] {
+            tests.extend(scalars().map(|bound| made(operator, bound)));
+        }
+        for operator in ["between", "not_between"] {
+            for from in numbers() {
+                let bounds = numbers().into_iter();
+                let bounds = bounds.map(|to| PreparedConst::List(vec![from.clone(), to]));
+                tests.extend(bounds.map(|bounds| made(operator, bounds)));
+            }
+        }
+        let lists = [
+            texts(),
+            texts()[1..4].to_vec(),
+            texts()[..1].to_vec(),
+            Vec::new(),
+            numbers()[..3].to_vec(),
+            vec![PreparedConst::Str("a".into()), PreparedConst::Bool(true)],
+            vec![PreparedConst::Str("a".into()), PreparedConst::Null],
+        ];
+        for operator in ["in", "not_in"] {
+            let lists = lists.iter().cloned().map(PreparedConst::List);
+            tests.extend(lists.map(|list| made(operator, list)));
+        }
+        tests
+    }
+
+    #[test]
+    fn an_inline_test_has_the_result_of_its_test_or_none() {
+        let long = "x".repeat(23);
+        let longest = "a".repeat(2_000);
+        let mut views: Vec<View<'_>> = vec![
+            View::Null,
+            View::Bool(true),
+            View::Bool(false),
+            View::HugeInt,
+            View::BadStr,
+            View::List,
+            View::Map,
+            View::Timestamp(7),
+            View::Opaque,
+            View::Str(&longest),
+        ];
+        let ints = [0, 1, -1, 7, EXACT - 1, EXACT, EXACT + 1, i64::MAX, i64::MIN];
+        views.extend(ints.map(View::Int));
+        let floats = [
+            0.0,
+            -0.0,
+            0.5,
+            7.0,
+            6.999_999,
+            9e15,
+            f64::INFINITY,
+            f64::NAN,
+        ];
+        views.extend(floats.map(View::Float));
+        let texts = [
+            "",
+            "a",
+            "b",
+            "prod",
+            "production, Zürich",
+            &long[..22],
+            &long,
+        ];
+        views.extend(texts.map(View::Str));
+        let (mut inline, mut some) = (0, 0);
+        for test in tests() {
+            let made = test.inline();
+            inline += u32::from(made != InlineTest::None);
+            for view in &views {
+                let value = Shown(view.clone());
+                if let Some(result) = made.eval(&value) {
+                    some += 1;
+                    let steps = Steps::default();
+                    assert_eq!(
+                        eval_value(&test, &value, &steps),
+                        Ok(result),
+                        "{test:?} of {view:?}"
+                    );
+                    assert_eq!(steps.taken(), 0, "{test:?} of {view:?}");
+                }
+            }
+        }
+        assert!(inline > 100 && some > 1_000, "{inline}, {some}");
+    }
+}
