@@ -7,6 +7,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::names::Names;
 use crate::tracking::untrack;
+use crate::value::is_exactly;
 
 /// A frozen copy of a dict that has only plain values under plain strings; None for any other value.
 ///
@@ -34,6 +35,24 @@ pub(crate) fn frozen_if_flat<'py>(
     }
     untrack(&copy);
     Ok(Some(copy))
+}
+
+/// A copy of the entries of a plain dict, or of a frozen one, as a `FrozenDict` that no other code has seen: it is changed
+/// by its storage. None for any other object.
+pub(crate) fn copied<'py>(owner: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let py = owner.py();
+    let frozen = is_exactly(owner, &Names::get(py)?.frozen_dict);
+    if !frozen && !owner.is_exact_instance_of::<PyDict>() {
+        return Ok(None);
+    }
+    let copy = empty(py)?;
+    // SAFETY: both are live dicts. Neither class overrides how a dict is iterated, so the entries are copied from storage to
+    // storage, and no method of a class is called.
+    let failed = unsafe { ffi::PyDict_Update(copy.as_ptr(), owner.as_ptr()) };
+    if failed != 0 {
+        return Err(PyErr::fetch(py));
+    }
+    Ok(copy.cast_into::<PyDict>().ok())
 }
 
 fn is_leaf(value: &Bound<'_, PyAny>) -> bool {

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
 use crate::attribute::Attribute;
+use crate::value::is_exactly;
 
 /// Makes instances of one class.
 #[pyclass(frozen, module = "bobcat._core")]
@@ -61,6 +62,39 @@ impl SlotConstructor {
         } else {
             self.class.call1(py, PyTuple::new(py, values)?)
         }
+    }
+
+    /// A copy of an instance with another value in field `changed`; `None` if it is no plain instance of the class.
+    ///
+    /// # Errors
+    /// No memory is left.
+    pub(crate) fn changed(
+        &self,
+        instance: &Bound<'_, PyAny>,
+        changed: usize,
+        value: &Bound<'_, PyAny>,
+    ) -> Option<PyResult<Py<PyAny>>> {
+        if self.offsets.is_empty() || !is_exactly(instance, &self.class) {
+            return None;
+        }
+        let mut values = Vec::with_capacity(self.fields);
+        for (field, offset) in self.offsets.iter().enumerate() {
+            // SAFETY: `instance` is of exactly the class, whose instances have a slot at each offset (see `offsets`), with a
+            // reference or null. It is counted before anything else runs.
+            let held = unsafe {
+                let slot = instance
+                    .as_ptr()
+                    .byte_add(*offset)
+                    .cast::<*mut ffi::PyObject>();
+                Bound::from_borrowed_ptr_or_opt(instance.py(), slot.read())
+            };
+            values.push(if field == changed {
+                value.clone()
+            } else {
+                held?
+            });
+        }
+        Some(self.filled(instance.py(), values.iter().map(Bound::as_borrowed)))
     }
 
     fn filled<'a, 'py>(

@@ -9,6 +9,7 @@ use bobcat_core::error::ErrorCode;
 use bobcat_core::program::OwnedValue;
 use bobcat_core::value::request::{Transform, TransformOp};
 
+use crate::freeze;
 use crate::request::PyRequest;
 use crate::session::Session;
 use crate::value::{Entries, PyValue, storage};
@@ -68,7 +69,10 @@ fn rewrite<'py>(
     path: &[Box<str>],
     edit: (TransformOp, &Bound<'py, PyAny>),
 ) -> Result<Bound<'py, PyAny>, Refused> {
-    let copy = shallow(session, owner)?;
+    let (copy, frozen) = match freeze::copied(owner)? {
+        Some(copy) => (copy, true),
+        None => (shallow(session, owner)?, false),
+    };
     let Some((key, rest)) = path.split_first() else {
         return Err(None);
     };
@@ -97,6 +101,9 @@ fn rewrite<'py>(
             (None, TransformOp::Append) => return Err(None),
             (None, TransformOp::Delete) => {}
         }
+    }
+    if frozen {
+        return Ok(copy.into_any());
     }
     Ok(session.names.frozen_dict.bind(session.py).call1((copy,))?)
 }
