@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 
+use super::members::Members;
 use super::ops::ordering::Relation;
 use super::prepared::PreparedConst;
 use crate::budget::{Pace, Steps};
@@ -19,13 +20,15 @@ use crate::value::{Step, Value, View};
 /// A clause of the `lynx` profile.
 #[derive(Debug)]
 pub struct LynxTest {
-    op: LynxOp,
+    pub(super) op: LynxOp,
     /// `None`: only the host language has this operand.
-    operand: Option<PreparedConst>,
+    pub(super) operand: Option<PreparedConst>,
     /// The result for null and for a missing value.
     on_null: bool,
     /// The pattern of `matches`; `None`: only the host language can search it.
     pattern: Option<Pattern>,
+    /// The scalars of `in` by type, where all are strings, integers, bools and null.
+    pub(super) members: Option<Members>,
 }
 
 /// The operators of the profile.
@@ -67,7 +70,7 @@ type LynxResult = Result<bool, Undecided>;
 impl LynxTest {
     /// Prepares a clause.
     #[must_use]
-    pub fn prepare(op: LynxOp, operand: &Const, pattern: Option<Pattern>) -> Self {
+    pub fn new(op: LynxOp, operand: &Const, pattern: Option<Pattern>) -> Self {
         let on_null = match (op, operand) {
             (LynxOp::Eq, Const::Null) => true,
             (
@@ -88,12 +91,35 @@ impl LynxTest {
                     .collect(),
             ));
         }
+        let members = match (op, &operand) {
+            (LynxOp::In, Some(operand)) => Members::new(operand),
+            _ => None,
+        };
         Self {
             op,
             operand,
             on_null,
             pattern,
+            members,
         }
+    }
+
+    /// The result for null and for a missing value.
+    #[inline]
+    pub(crate) fn on_null(&self) -> bool {
+        self.on_null
+    }
+
+    /// Builds what the first evaluation would build.
+    pub(crate) fn prepare(&self) {
+        if let Some(pattern) = &self.pattern {
+            pattern.prepare();
+        }
+    }
+
+    /// The pattern of `matches`, unless only the host language can search it.
+    pub(crate) fn pattern(&self) -> Option<&Pattern> {
+        self.pattern.as_ref()
     }
 
     /// Evaluates a value; `None` is null.
@@ -140,7 +166,16 @@ impl LynxTest {
         }
         match self.op {
             LynxOp::Eq => equal(value, view, operand),
-            LynxOp::In => is_in(value, view, operand, steps),
+            LynxOp::In => {
+                let known = self.members.as_ref().and_then(|known| known.holds(view));
+                match (known, operand) {
+                    (Some(held), PreparedConst::List(items)) => {
+                        steps.take(items.len() as u64 / ITEMS_A_STEP)?;
+                        Ok(held)
+                    }
+                    _ => is_in(value, view, operand, steps),
+                }
+            }
             LynxOp::Contains => contains(value, view, operand, steps),
             LynxOp::ContainsAny => contains_each((value, view), operand, true, steps),
             LynxOp::ContainsAll => contains_each((value, view), operand, false, steps),

@@ -4,6 +4,8 @@ pub(crate) mod context;
 pub mod flat_expr;
 pub(crate) mod inline;
 pub mod lynx;
+mod lynx_index;
+mod members;
 pub mod operand;
 pub mod ops;
 pub mod predicate;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
+use super::guard::Guard;
 use crate::bytes::hash::Keyed;
 use crate::bytes::strmap::StrMap;
 use crate::clause::flat_expr::Part;
 use crate::clause::ops::IndexKey;
 use crate::clause::ops::affix::End;
 use crate::clause::ops::parts::PartKey;
-use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
 use crate::facets::Facet;
 use crate::index::affixes::Affixes;
@@ -19,7 +19,7 @@ use crate::index::parts::PartIndex;
 use crate::index::substrings::SubstringIndex;
 use crate::index::{Kinds, PathIndex, PatternGroup, Postings, RuleIndex, postings};
 use crate::num::number::Number;
-use crate::program::Program;
+use crate::program::{Profile, Program};
 use crate::pyfn::trigger::Trigger;
 use crate::value::class::{Class, Classes};
 
@@ -93,15 +93,25 @@ impl<'p> Builder<'p> {
     }
 
     /// Adds a rule with its match and its guard. Rules come in order.
-    pub(super) fn add(&mut self, rule: u32, expr: Part<'_>, guard: &[u32]) {
-        let permits = self.program.permits(rule);
-        for &clause in guard {
+    pub(super) fn add(&mut self, rule: u32, expr: Part<'_>, guard: &Guard) {
+        let lynx = self.program.profile == Profile::Lynx;
+        let permits = self.program.permits(rule) && !lynx;
+        let clauses = &guard.clauses;
+        for &clause in clauses {
             self.guard(rule, clause, permits);
+        }
+        if lynx {
+            // A clause that is evaluated before the guard may raise, which leaves a marker.
+            for &clause in &guard.exposed {
+                if !clauses.contains(&clause) {
+                    self.errors(rule, clause);
+                }
+            }
         }
         if permits {
             // With an absent guard another clause may still put the rule in error, which leaves a marker.
             expr.leaves(&mut |clause| {
-                if !guard.contains(&clause) {
+                if !clauses.contains(&clause) {
                     self.errors(rule, clause);
                 }
             });
@@ -136,7 +146,11 @@ impl<'p> Builder<'p> {
         let path_builder = self.by_path.entry(clause.path).or_default();
         path_builder.guarded = true;
         path_builder.permits |= permits;
-        match program.test(index).key() {
+        let test = program.indexed_clause(index);
+        if test.is_true_of_null() {
+            path_builder.missing.push(rule);
+        }
+        match test.key() {
             IndexKey::Missing => {
                 path_builder.missing.push(rule);
                 return;
@@ -171,7 +185,7 @@ impl<'p> Builder<'p> {
                 path_builder.parts.push((index, rule));
                 if !self.exact {
                     // The index of parts names the rules that a text leaves in error.
-                    path_builder.errors(rule, program.test(index), &BUT_TEXTS);
+                    path_builder.errors(rule, test.fails(), &BUT_TEXTS);
                 }
                 return;
             }
@@ -191,8 +205,11 @@ impl<'p> Builder<'p> {
         let Some(clause) = self.program.clauses.get(index as usize) else {
             return;
         };
-        let test = self.program.test(index);
+        let test = self.program.indexed_clause(index);
+        let lynx = self.program.profile == Profile::Lynx;
         let path_builder = self.by_path.entry(clause.path).or_default();
+        // In the `lynx` profile an exception ends the rule, whatever other clauses are.
+        path_builder.guarded |= lynx;
         if test.reads_run() {
             // A request has nothing at its path, so that every request finds the rule there.
             if path_builder.missing.last() != Some(&rule) {
@@ -200,16 +217,12 @@ impl<'p> Builder<'p> {
             }
             return;
         }
-        let facet = match test {
-            Test::Derived(derived) => derived.decided_by(),
-            _ => None,
-        };
-        match facet {
+        match test.decided_by() {
             Some(facet) => {
                 path_builder.undecidable(rule, facet);
-                path_builder.errors(rule, test, &BUT_TEXTS);
+                path_builder.errors(rule, test.fails(), &BUT_TEXTS);
             }
-            None => path_builder.errors(rule, test, &Class::ALL),
+            None => path_builder.errors(rule, test.fails(), &Class::ALL),
         }
     }
 
@@ -260,8 +273,7 @@ impl<'p> Builder<'p> {
 }
 
 impl PathBuilder {
-    fn errors(&mut self, rule: u32, test: &Test, classes: &[Class]) {
-        let fails = test.facts().fails;
+    fn errors(&mut self, rule: u32, fails: Classes, classes: &[Class]) {
         for &class in classes {
             if fails.has(class)
                 && let Some(rules) = self.errors.get_mut(class as usize)
@@ -329,11 +341,11 @@ impl PathBuilder {
         }
         let mut all = Vec::new();
         for (clause, rule) in std::mem::take(&mut self.intervals) {
-            let test = program.test(clause);
+            let test = program.indexed_clause(clause);
             if let IndexKey::Intervals(intervals) = test.key() {
                 all.extend(intervals.into_iter().map(|interval| (interval, rule)));
             }
-            self.errors(rule, test, &Class::ALL);
+            self.errors(rule, test.fails(), &Class::ALL);
         }
         Some(Intervals::new(&all, |rules| lists.keep(rules)))
     }
@@ -408,7 +420,7 @@ impl PathBuilder {
             singly(&mut self.clauses, &mut self.affixes);
         }
         for (clause, rule) in std::mem::take(&mut self.affixes) {
-            self.errors(rule, program.test(clause), &Class::ALL);
+            self.errors(rule, program.indexed_clause(clause).fails(), &Class::ALL);
         }
         found
     }
@@ -426,12 +438,12 @@ impl PathBuilder {
         let (mut texts, mut ints) = (RulesBy::<Box<str>>::default(), RulesBy::<i64>::default());
         let mut all = Vec::new();
         for (clause, rule) in std::mem::take(&mut self.substrings) {
-            let test = program.test(clause);
+            let test = program.indexed_clause(clause);
             let IndexKey::Needles { needles, .. } = test.key() else {
                 continue;
             };
             for needle in needles {
-                match &needle.operand {
+                match needle {
                     PreparedConst::Str(text) => push(&mut texts, text.clone(), rule),
                     PreparedConst::Number(Number::Int(number)) => push(&mut ints, *number, rule),
                     _ => {}
@@ -442,7 +454,7 @@ impl PathBuilder {
             let others = Class::ALL
                 .into_iter()
                 .filter(|class| !matches!(class, Class::List | Class::Mapping));
-            self.errors(rule, test, &others.collect::<Vec<Class>>());
+            self.errors(rule, test.fails(), &others.collect::<Vec<Class>>());
         }
         let mut ints: Vec<(i64, Postings)> = lists.each(ints).collect();
         ints.sort_unstable_by_key(|(number, _)| *number);

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::bytes::hash::Keyed;
-use crate::clause::flat_expr::{Connective, Part};
-use crate::lang::path::Field;
-use crate::program::Program;
+use crate::clause::flat_expr::{Connective, Part, Parts};
+use crate::program::{Profile, Program};
+use crate::value::class::Class;
 
 /// Most clauses of one guard.
 const MAX_CLAUSES: usize = 32;
@@ -14,8 +14,14 @@ const MAX_CLAUSES: usize = 32;
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     pub(super) clauses: Vec<u32>,
+    /// The clauses that are evaluated although none of `clauses` is true, these included: in the `lynx` profile, where each
+    /// of them may raise. Empty in the strict one.
+    pub(super) exposed: Vec<u32>,
     pub(super) cost: u32,
 }
+
+/// Most clauses before a guard that may raise. Each is one more path to read, or one more list at a path.
+const MAX_EXPOSED: usize = 32;
 
 /// Finds guards for the rules of one rule index.
 pub(super) struct Guards<'p> {
@@ -42,7 +48,7 @@ impl<'p> Guards<'p> {
     /// The guards that a match could have, the best one first; none when it can be true without any one clause being true.
     pub(super) fn all(&self, expr: Part<'_>) -> Vec<Guard> {
         let mut guards: Vec<Guard> = match expr {
-            Part::Of(Connective::All, items) => items.filter_map(|item| self.cover(item)).collect(),
+            Part::Of(Connective::All, items) => self.of_items(items),
             expr => self.cover(expr).into_iter().collect(),
         };
         guards.sort_by_key(|guard| guard.cost);
@@ -61,47 +67,86 @@ impl<'p> Guards<'p> {
         match expr {
             Part::Leaf(clause) => Some(Guard {
                 clauses: vec![clause],
+                exposed: self.exposed(expr),
                 cost: self.cost(clause)?,
             }),
             Part::Of(Connective::Not, _) => None,
-            Part::Of(Connective::All, items) => items
-                .filter_map(|item| self.cover(item))
+            Part::Of(Connective::All, items) => self
+                .of_items(items)
+                .into_iter()
                 .min_by_key(|guard| guard.cost),
             Part::Of(Connective::Any, items) => {
-                let (mut clauses, mut cost) = (Vec::new(), 0_u32);
+                let (mut clauses, mut exposed, mut cost) = (Vec::new(), Vec::new(), 0_u32);
                 for item in items {
                     let guard = self.cover(item)?;
                     clauses.extend(guard.clauses);
+                    exposed.extend(guard.exposed);
                     cost = cost.saturating_add(guard.cost);
                 }
                 clauses.sort_unstable();
                 clauses.dedup();
-                Some(Guard { clauses, cost })
+                Some(Guard {
+                    clauses,
+                    exposed,
+                    cost,
+                })
             }
         }
+    }
+
+    /// The guard of each item of a conjunction that has one. In the `lynx` profile the items before it are evaluated first.
+    fn of_items(&self, items: Parts<'_>) -> Vec<Guard> {
+        let mut guards = Vec::new();
+        let mut before = Vec::new();
+        for item in items {
+            if before.len() > MAX_EXPOSED {
+                break;
+            }
+            if let Some(mut guard) = self.cover(item) {
+                guard.exposed.extend(&before);
+                guards.push(guard);
+            }
+            before.extend(self.exposed(item));
+        }
+        guards
+    }
+
+    /// The clauses of an expression that may raise, in the `lynx` profile.
+    fn exposed(&self, expr: Part<'_>) -> Vec<u32> {
+        let mut exposed = Vec::new();
+        if self.program.profile == Profile::Lynx {
+            expr.leaves(&mut |clause| exposed.push(clause));
+            // A request that is looked up has a string for a tool.
+            exposed.retain(|&clause| {
+                let path = self.program.clauses.get(clause as usize);
+                let fails = self.program.indexed_clause(clause).fails();
+                fails.has(Class::String)
+                    || !path.is_some_and(|clause| self.program.is_tool(clause.path))
+            });
+        }
+        exposed
     }
 
     /// Returns the cost of a clause as a guard: the cost of finding it, and the rules that it lets through. `None`: the
     /// clause is always true here.
     fn cost(&self, index: u32) -> Option<u32> {
         let clause = self.program.clauses.get(index as usize)?;
-        let path = self.program.paths.get(clause.path as usize)?;
-        if self.tool_known && path.field == Some(Field::Tool) {
+        if self.tool_known && self.program.is_tool(clause.path) {
             return None;
         }
         let uses = self.uses.get(&index).copied().unwrap_or(1);
-        let test = self.program.test(index);
+        let test = self.program.indexed_clause(index);
         test.guards().then(|| uses + test.facts().guard_cost)
     }
 }
 
 /// The clauses that each make a match false when they are true, whatever else the request holds.
-pub(super) fn exclusions(expr: Part<'_>) -> BTreeSet<u32> {
-    settles(expr, Connective::All)
+pub(super) fn exclusions(expr: Part<'_>, profile: Profile) -> BTreeSet<u32> {
+    settles(expr, Connective::All, profile)
 }
 
 /// The clauses whose truth settles an expression: to false under `decisive` [`Connective::All`], to true under `Any`.
-fn settles(expr: Part<'_>, decisive: Connective) -> BTreeSet<u32> {
+fn settles(expr: Part<'_>, decisive: Connective, profile: Profile) -> BTreeSet<u32> {
     match expr {
         Part::Leaf(clause) if decisive == Connective::Any => BTreeSet::from([clause]),
         Part::Leaf(_) => BTreeSet::new(),
@@ -112,11 +157,17 @@ fn settles(expr: Part<'_>, decisive: Connective) -> BTreeSet<u32> {
             };
             items
                 .next()
-                .map_or_else(BTreeSet::new, |item| settles(item, other))
+                .map_or_else(BTreeSet::new, |item| settles(item, other, profile))
+        }
+        // Of several items that each settle it, the first one: before a later one an earlier one may raise.
+        Part::Of(connective, mut items) if connective == decisive && profile == Profile::Lynx => {
+            items
+                .next()
+                .map_or_else(BTreeSet::new, |item| settles(item, decisive, profile))
         }
         // One item settles it, or all have to.
         Part::Of(connective, items) => items
-            .map(|item| settles(item, decisive))
+            .map(|item| settles(item, decisive, profile))
             .reduce(|left, right| {
                 if connective == decisive {
                     &left | &right

@@ -73,6 +73,6 @@ fn limit(guards: &[Guard]) -> u32 {
 }
 
 fn paths(program: &Program, guard: &Guard) -> impl Iterator<Item = u32> {
-    let clauses = guard.clauses.iter();
+    let clauses = guard.clauses.iter().chain(&guard.exposed);
     clauses.filter_map(|&clause| Some(program.clauses.get(clause as usize)?.path))
 }

@@ -79,8 +79,8 @@ impl Program {
     fn row(&self, index: u32) -> Option<RowSpec<'_>> {
         let rule = self.rules.get(index as usize)?;
         let words = match &rule.body {
-            Body::Match(body) => body.reordered.get(),
-            Body::Host(_) | Body::Function(_) => None,
+            Body::Match(body) if self.profile == Profile::Strict => body.reordered.get(),
+            Body::Match(_) | Body::Host(_) | Body::Function(_) => None,
         };
         Some(RowSpec {
             rule: index,
@@ -105,17 +105,17 @@ impl Program {
             .listed
             .get(from as usize..to as usize)
             .unwrap_or_default();
-        if self.profile == Profile::Strict {
-            for &rule in rules {
-                if let Some(Body::Match(body)) =
-                    self.rules.get(rule as usize).map(|rule| &rule.body)
-                {
-                    body.reordered
-                        .get_or_init(|| reorder::reorder(self, self.written(body), tool_known));
-                }
+        let words = match self.profile {
+            Profile::Strict => reorder::reorder,
+            Profile::Lynx => reorder::without_tool,
+        };
+        for &rule in rules {
+            if let Some(Body::Match(body)) = self.rules.get(rule as usize).map(|rule| &rule.body) {
+                body.reordered
+                    .get_or_init(|| words(self, self.written(body), tool_known));
             }
         }
-        if rules.len() < SMALL || self.profile == Profile::Lynx || self.walks(rules) {
+        if rules.len() < SMALL || self.walks(rules) {
             let dense = rules.len() <= DENSE;
             return RuleIndex {
                 rules: rules.to_vec(),
@@ -172,7 +172,7 @@ impl Program {
                 continue;
             }
             match expr.zip(guard) {
-                Some((expr, guard)) => builder.add(rule, expr, &guard.clauses),
+                Some((expr, guard)) => builder.add(rule, expr, &guard),
                 None => always.push(rule),
             }
         }
@@ -201,7 +201,7 @@ impl Program {
         let mut some = false;
         for (place, &rule) in (0..).zip(always).skip(AT_ONCE) {
             if let Some(Body::Match(body)) = self.rules.get(rule as usize).map(|rule| &rule.body) {
-                let clauses = guard::exclusions(self.written(body));
+                let clauses = guard::exclusions(self.reordered(body), self.profile);
                 some |= !clauses.is_empty();
                 builder.add_exclusion(place, clauses);
             }

@@ -135,7 +135,7 @@ impl Program {
     }
 
     #[inline]
-    fn prepared<'p>(&'p self, clause: &'p Clause) -> &'p Prepared {
+    pub(super) fn prepared<'p>(&'p self, clause: &'p Clause) -> &'p Prepared {
         match clause.prepared.get() {
             Some(prepared) => prepared,
             None => self.prepare_once(clause),
@@ -170,7 +170,7 @@ impl Program {
             (Profile::Lynx, Operand::Const(operand)) => {
                 let pattern = pattern(operand, leaf.dialect, &self.caches);
                 match leaf.op.lynx {
-                    Some(op) => Prepared::Lynx(LynxTest::prepare(op, operand, pattern)),
+                    Some(op) => Prepared::Lynx(LynxTest::new(op, operand, pattern)),
                     None => Prepared::Test(Test::Broken),
                 }
             }

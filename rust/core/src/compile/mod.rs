@@ -9,6 +9,7 @@ mod eager;
 mod guard;
 mod guard_selection;
 mod index_build;
+mod indexed_clause;
 mod lazy;
 mod reorder;
 mod tool_scope;

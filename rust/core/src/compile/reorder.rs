@@ -30,6 +30,40 @@ pub(super) fn reorder(program: &Program, expr: Part<'_>, tool_known: bool) -> Bo
     words.into()
 }
 
+/// The words of a match of the `lynx` profile, in order, without a first clause that listing by tool has answered.
+pub(super) fn without_tool(program: &Program, expr: Part<'_>, tool_known: bool) -> Box<[Word]> {
+    let answered = |item: Option<Part<'_>>| {
+        tool_known
+            && item.is_some_and(|item| is_leaf(item) && tool_scope::tools(program, item).is_some())
+    };
+    let mut words = Vec::new();
+    match expr {
+        Part::Of(Connective::All, mut items) => {
+            if answered(items.clone().next()) {
+                items.next();
+            }
+            let opened = flat_expr::open(&mut words);
+            words.extend(items.words());
+            flat_expr::close(&mut words, opened, Connective::All);
+        }
+        expr if answered(Some(expr)) => {
+            let opened = flat_expr::open(&mut words);
+            flat_expr::close(&mut words, opened, Connective::All);
+        }
+        Part::Of(connective, items) => {
+            let opened = flat_expr::open(&mut words);
+            words.extend(items.words());
+            flat_expr::close(&mut words, opened, connective);
+        }
+        Part::Leaf(clause) => flat_expr::push_leaf(&mut words, clause),
+    }
+    words.into()
+}
+
+fn is_leaf(item: Part<'_>) -> bool {
+    matches!(item, Part::Leaf(_))
+}
+
 fn push(program: &Program, expr: Part<'_>, words: &mut Vec<Word>) {
     match expr {
         Part::Leaf(clause) => flat_expr::push_leaf(words, clause),

@@ -2,21 +2,17 @@
 
 use super::evaluator::Evaluator;
 use crate::budget::Pace;
-use crate::clause::predicate::{self, Test, Truth};
+use crate::clause::predicate::{self, Truth};
 use crate::index::exclusion::Places;
 use crate::index::substrings::SubstringIndex;
-use crate::index::{Kinds, PathIndex, PatternGroup, Postings};
+use crate::index::{Kinds, PathIndex, PatternGroup, Postings, REMEMBERED};
 use crate::limits::LONG_TEXT;
 use crate::num::number::integral;
-use crate::program::Scratch;
 use crate::program::scratch::{Applicable, ToolScope};
+use crate::program::{Profile, Scratch};
 use crate::value::class::Class;
 use crate::value::request::Request;
 use crate::value::{Step, Value, View};
-
-/// Truths of unmatched patterns are kept for groups up to this size. PERF: a write per pattern, against a search each
-/// for the few that a candidate asks again.
-const REMEMBER_ALL: usize = 256;
 
 /// Receiver of the rules that a value selects.
 pub(super) trait Sink: Copy {
@@ -154,15 +150,17 @@ impl<'r, R: Request> Evaluator<'r, R> {
                     sink.add(self.scratch, substrings.all);
                 }
             }
+            // To Python a bool is an integer, and null is what a missing value is.
+            View::Bool(value) if self.is_lynx() => {
+                let number = i64::from(*value);
+                self.equal_int(sink, &path_index.ints, number);
+                self.within(sink, path_index, &View::Int(number));
+            }
+            View::Null if self.is_lynx() => sink.add(self.scratch, path_index.missing),
             _ => {}
         }
-        if kinds.has(Kinds::INTERVALS)
-            && let Some(intervals) = &path_index.intervals
-            && class(&view) == Class::Number
-        {
-            for rules in intervals.of(&view) {
-                sink.add(self.scratch, rules);
-            }
+        if kinds.has(Kinds::INTERVALS) && class(&view) == Class::Number {
+            self.within(sink, path_index, &view);
         }
         if kinds.has(Kinds::CLAUSES) {
             self.eval_clauses(sink, path_index, &Step::Found(value.clone()));
@@ -192,6 +190,9 @@ impl<'r, R: Request> Evaluator<'r, R> {
 
     fn eval_clauses<S: Sink>(&mut self, sink: S, path_index: &PathIndex, step: &Step<R::Value>) {
         let program = self.program;
+        if self.is_lynx() {
+            return self.eval_lynx_clauses(sink, path_index);
+        }
         for (index, rules) in &path_index.clauses {
             let truth = predicate::evaluate(program.test(*index), step, self);
             self.scratch.memo_set(*index, truth);
@@ -199,6 +200,29 @@ impl<'r, R: Request> Evaluator<'r, R> {
                 Truth::True => sink.add(self.scratch, *rules),
                 Truth::Error(_) if S::ERRORS => sink.add(self.scratch, *rules),
                 Truth::Error(_) | Truth::False | Truth::Absent => {}
+            }
+        }
+    }
+
+    fn eval_lynx_clauses<S: Sink>(&mut self, sink: S, path_index: &PathIndex) {
+        for (index, rules) in &path_index.clauses {
+            match self.lynx_leaf(*index) {
+                Ok(true) => sink.add(self.scratch, *rules),
+                Err(_) if S::ERRORS => sink.add(self.scratch, *rules),
+                Ok(false) | Err(_) => {}
+            }
+        }
+    }
+
+    fn is_lynx(&self) -> bool {
+        self.program.profile == Profile::Lynx
+    }
+
+    #[inline]
+    fn within<S: Sink>(&mut self, sink: S, path_index: &PathIndex, number: &View<'_>) {
+        if let Some(intervals) = &path_index.intervals {
+            for rules in intervals.of(number) {
+                sink.add(self.scratch, rules);
             }
         }
     }
@@ -241,6 +265,13 @@ impl<'r, R: Request> Evaluator<'r, R> {
                         self.equal_int(sink, &substrings.ints, number);
                     }
                 }
+                View::Bool(value) if self.is_lynx() => {
+                    self.equal_int(sink, &substrings.ints, i64::from(value));
+                }
+                View::Timestamp(_) if self.is_lynx() => {
+                    sink.add(self.scratch, substrings.all);
+                    return;
+                }
                 View::Null
                 | View::Bool(_)
                 | View::BigInt(_)
@@ -259,8 +290,9 @@ impl<'r, R: Request> Evaluator<'r, R> {
         let program = self.program;
         if !self.cuts.sets {
             for (clause, rules) in &group.members {
-                if let Test::Matches(pattern) = program.test(*clause)
-                    && pattern.is_match(text)
+                if program
+                    .pattern(*clause)
+                    .is_some_and(|pattern| pattern.is_match(text))
                 {
                     sink.add(self.scratch, *rules);
                 }
@@ -287,7 +319,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
                 self.scratch.memo_set(*clause, Truth::True);
             }
         }
-        if group.members.len() <= REMEMBER_ALL {
+        if group.members.len() <= REMEMBERED {
             for (index, (clause, _)) in group.members.iter().enumerate() {
                 if !found.contains(index) {
                     self.scratch.memo_set(*clause, Truth::False);

@@ -11,7 +11,7 @@ use crate::error::{ErrorCode, Fault};
 use crate::facets::cache::Cache;
 use crate::index::packed_rules::{PackedRule, RowClause};
 use crate::lang::path::{Field, Head, Path};
-use crate::program::{Program, Scratch};
+use crate::program::{Profile, Program, Scratch};
 use crate::pyfn::interp::env::Env;
 use crate::value::memory::{LeafValue, Reading, Wanted};
 use crate::value::request::Request;
@@ -137,6 +137,15 @@ pub(super) fn read_lynx<R: Request>(
     }
 }
 
+/// The same as a step: absent is null, and unreadable an exception.
+fn lynx_step<R: Request>(program: &Program, request: &R, path: &Path) -> Step<R::Value> {
+    match read_lynx(program, request, path) {
+        Ok(Some(value)) => Step::Found(value),
+        Ok(None) => Step::Absent,
+        Err(_) => Step::Unreadable,
+    }
+}
+
 fn found<V>(step: Step<V>) -> Option<V> {
     match step {
         Step::Found(value) => Some(value),
@@ -212,8 +221,21 @@ impl<'r, R: Request> Evaluator<'r, R> {
         };
         match found.arg {
             Some(key) => self.request.arg(self.program.key(key), cell),
+            None if self.program.profile == Profile::Lynx => {
+                *cell = lynx_step(self.program, self.request, found);
+                return;
+            }
             None => *cell = read_within(self.program, self.request, found),
         }
+        if self.program.profile == Profile::Lynx && matches!(cell, Step::Unreadable) {
+            *cell = lynx_step(self.program, self.request, found);
+        }
+    }
+
+    /// Forgets the values and the truths of the request, which a host rule of the `lynx` profile may have changed.
+    pub(super) fn forget(&mut self) {
+        self.paths = [NO_PATH; PATH_CACHE];
+        self.scratch.forget();
     }
 
     /// Evaluates the match of a rule of the strict profile. `reordered` takes for granted what led to the rule.
@@ -321,8 +343,8 @@ impl<'r, R: Request> Evaluator<'r, R> {
     }
 
     /// Evaluates the match of a rule of the `lynx` profile.
-    pub(super) fn lynx(&mut self, written: Part<'_>) -> MatchResult {
-        match self.ordered(written) {
+    pub(super) fn lynx(&mut self, expr: Part<'_>) -> MatchResult {
+        match self.ordered(expr) {
             Ok(true) => MatchResult::Fires,
             Ok(false) => MatchResult::Passes,
             Err(code) => MatchResult::Error(code),
@@ -355,13 +377,27 @@ impl<'r, R: Request> Evaluator<'r, R> {
         }
     }
 
-    fn lynx_leaf(&mut self, index: u32) -> Result<bool, ErrorCode> {
+    pub(super) fn lynx_leaf(&mut self, index: u32) -> Result<bool, ErrorCode> {
         match self.scratch.memo_get(index) {
             Some(Truth::True) if self.cuts.memo => return Ok(true),
             Some(Truth::False) if self.cuts.memo => return Ok(false),
             _ => {}
         }
-        let answer = self.lynx_clause(index)?.1?;
+        let program = self.program;
+        let path = program
+            .clauses
+            .get(index as usize)
+            .map(|clause| clause.path);
+        let (Some(path), Some(test)) = (path, program.lynx_test(index)) else {
+            return Err(ErrorCode::TypeError);
+        };
+        self.hold(path);
+        let answer = match self.cell(path) {
+            Step::Found(value) => test.evaluate(index, Some(value), &self.work.steps)?,
+            Step::Absent => test.on_null(),
+            // Read again for the exception.
+            Step::Unreadable => self.lynx_clause(index)?.1?,
+        };
         if self.cuts.memo {
             self.scratch.memo_set(index, answer.into());
         }

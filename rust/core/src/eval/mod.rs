@@ -106,8 +106,7 @@ impl<R: Request> ScanResult<R> {
             Self::Decided(decided) => decided.rule(),
             Self::Transformed(made) => Some(made.rule),
         };
-        let rule = rule.and_then(|rule| program.rules.get(rule as usize));
-        rule.is_some_and(|rule| matches!(rule.body, Body::Host(_)))
+        rule.is_some_and(|rule| program.is_host(rule))
     }
 }
 
@@ -353,6 +352,7 @@ impl Program {
             }
             return ScanResult::Nothing;
         }
+        let may_change = self.profile == Profile::Lynx && self.host_count > 0;
         let mut search = Search::new(applicable, evaluator.scratch, cuts);
         while let Some(candidate) = search.next(&mut evaluator) {
             if candidate.rule >= below {
@@ -360,6 +360,9 @@ impl Program {
             }
             if let Some(result) = self.eval_candidate(candidate, markers, &mut evaluator) {
                 return result;
+            }
+            if may_change && self.is_host(rule) {
+                search = Search::after(applicable, evaluator.scratch, (cuts, rule));
             }
         }
         ScanResult::Nothing
@@ -414,7 +417,13 @@ impl Program {
                 let exprs = (self.written(body), self.reordered(body));
                 self.eval_match((index, rule), exprs, markers, evaluator)
             }
-            Body::Host(host) => self.call_host((index, *host), request, evaluator.work, markers),
+            Body::Host(host) => {
+                let result = self.call_host((index, *host), request, evaluator.work, markers);
+                if self.profile == Profile::Lynx {
+                    evaluator.forget();
+                }
+                result
+            }
             Body::Function(function) => {
                 let start = function.pinned.unwrap_or(function.start);
                 self.call_function(index, (function, start), evaluator, markers)
@@ -433,7 +442,12 @@ impl Program {
         for (index, rule) in (0..below).zip(&self.rules).skip(from as usize) {
             let result = match &rule.body {
                 Body::Host(host) => {
-                    self.call_host((index, *host), evaluator.request, evaluator.work, markers)
+                    let result =
+                        self.call_host((index, *host), evaluator.request, evaluator.work, markers);
+                    if self.profile == Profile::Lynx {
+                        evaluator.forget();
+                    }
+                    result
                 }
                 Body::Match(body) => {
                     let written = self.written(body);
@@ -461,7 +475,7 @@ impl Program {
     ) -> Option<ScanResult<R>> {
         let matched = match self.profile {
             Profile::Strict => evaluator.strict(written, reordered, rule.verdict.permits()),
-            Profile::Lynx => evaluator.lynx(written),
+            Profile::Lynx => evaluator.lynx(reordered),
         };
         self.on_match(
             (index, rule),
@@ -488,6 +502,11 @@ impl Program {
             MatchResult::Fires => self.transform(index, (request, work), markers),
             MatchResult::Error(code) => self.fail(index, code, rule.verdict.permits(), markers),
         }
+    }
+
+    fn is_host(&self, rule: u32) -> bool {
+        let rule = self.rules.get(rule as usize);
+        rule.is_some_and(|rule| matches!(rule.body, Body::Host(_)))
     }
 
     /// Asks a host rule.

@@ -56,6 +56,20 @@ impl<'p> Search<'p> {
         }
     }
 
+    /// The search of the rules after `last`, in a request that may have changed.
+    #[cold]
+    pub(super) fn after(
+        applicable: Applicable<'p>,
+        scratch: &mut Scratch,
+        (cuts, last): (ShortCuts, u32),
+    ) -> Self {
+        scratch.clear_queue();
+        Self {
+            last: Some(last),
+            ..Self::new(applicable, scratch, cuts)
+        }
+    }
+
     /// The next rule.
     #[inline]
     pub(super) fn next<R: Request>(

@@ -1,8 +1,9 @@
 //! Rule indexes: the rules that one tool can meet, with an index from values to the rules they may fire.
 //!
-//! A rule of the strict profile has a *guard*: a set of clauses of which one must be true for its match to be true.
+//! A rule has a *guard*: a set of clauses of which one must be true for its match to be true.
 //! INVARIANT: the match of a rule that the index does not name is false or absent, and so leaves no trace: its guard is not
-//! true, and either no clause of it can be in error on the values at hand or its guard is false.
+//! true, and either no clause of it can be in error on the values at hand or its guard is false. In the `lynx` profile its
+//! match is false and raises nothing: no clause that is evaluated before its guard can raise on the values at hand.
 
 pub(crate) mod affixes;
 pub(crate) mod exclusion;
@@ -162,6 +163,10 @@ impl PathIndex {
             .fold(Classes::default(), |all, (class, _)| all.with(class));
     }
 }
+
+/// Truths of unmatched patterns are kept for groups up to this size. PERF: a write per pattern, against a search each
+/// for the few that a candidate asks again.
+pub(crate) const REMEMBERED: usize = 256;
 
 /// The patterns of one path and rule index, searched in one pass.
 #[derive(Debug)]

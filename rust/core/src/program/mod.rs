@@ -17,7 +17,7 @@ use crate::index::RuleIndex;
 pub use crate::ir::layers::{Combine, Layer, Layers};
 use crate::ir::memory::{Definition, Definitions, FormulaNode};
 pub use crate::ir::{Obligation, RuleInfo};
-use crate::lang::path::{Head, Key, Keys, Path};
+use crate::lang::path::{Field, Head, Key, Keys, Path};
 pub use crate::lang::{Defaults, Profile, Verdict};
 use crate::pyfn::ast::Function;
 pub use crate::pyfn::decision::{DecisionTemplate, FunctionDecision};
@@ -296,6 +296,12 @@ impl Program {
             (None, _) => self.refs.len(),
         };
         self.refs.iter().skip(from).take(count).copied()
+    }
+
+    /// Returns true if a path leads to the tool, or into it.
+    pub(crate) fn is_tool(&self, path: u32) -> bool {
+        let path = self.paths.get(path as usize);
+        path.is_some_and(|path| path.field == Some(Field::Tool))
     }
 
     /// The key of a path.

@@ -109,11 +109,22 @@ impl Scratch {
         if self.memo.len() < clauses {
             self.memo.resize(clauses, (0, Truth::Absent));
         }
+        self.forget();
+    }
+
+    /// Clears every clause of a request that has changed.
+    #[inline]
+    pub(crate) fn forget(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
             self.memo.fill((0, Truth::Absent));
             self.generation = 1;
         }
+    }
+
+    /// Forgets the rules that were found.
+    pub(crate) fn clear_queue(&mut self) {
+        self.queue.clear();
     }
 
     /// Queues a list of rules.

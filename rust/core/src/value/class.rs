@@ -34,8 +34,9 @@ pub(crate) struct Classes(u8);
 
 impl Classes {
     pub(crate) const ALL: Self = Self(u8::MAX);
+    pub(crate) const NONE: Self = Self(0);
     /// Those that are no scalars.
-    pub(crate) const SHAPES: Self = Self(0)
+    pub(crate) const SHAPES: Self = Self::NONE
         .with(Class::List)
         .with(Class::Mapping)
         .with(Class::Broken);

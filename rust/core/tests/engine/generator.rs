@@ -264,6 +264,65 @@ fn crowded_leaf(random: &mut Random) -> Value {
     json!({"k": "leaf", "head": "args", "path": [key], "op": op, "operand": operand, "dialect": null})
 }
 
+/// The same in the `lynx` profile, where values of any two types compare.
+fn crowded_lynx_leaf(random: &mut Random) -> Value {
+    let plain = |random: &mut Random| match random.below(8) {
+        0 => json!(random.chance(50)),
+        1 => Value::Null,
+        2 => json!(0.5),
+        3 | 4 => json!(random.below(4)),
+        _ => json!(random.pick(&TEXTS)),
+    };
+    let (op, operand) = match random.below(5) {
+        0 => ("eq", plain(random)),
+        1 => ("in", json!([plain(random), plain(random), plain(random)])),
+        2 => ("matches", json!(random.pick(&PATTERNS))),
+        _ => loop {
+            let leaf = crowded_leaf(random);
+            if leaf["op"] != "starts_with" && leaf["op"] != "ends_with" {
+                return leaf;
+            }
+        },
+    };
+    let dialect = if op == "matches" {
+        json!("python")
+    } else {
+        Value::Null
+    };
+    let key = random.pick(&["x", "x", "x", "y"]);
+    json!({"k": "leaf", "head": "args", "path": [key], "op": op, "operand": operand, "dialect": dialect})
+}
+
+/// A policy of the `lynx` profile as IR bytes, whose rules crowd on two tools and two arguments: a clause that may raise
+/// stands before or after the others.
+pub(crate) fn crowded_lynx_policy(random: &mut Random, rules: usize) -> String {
+    let (negated, generic) = random.pick(&[(0, 10), (10, 0), (90, 50)]);
+    let rules = (0..rules).map(|index| {
+        let mut made = rule(random, index, "lynx");
+        let tool = json!({"k": "leaf", "head": "tool", "path": [], "op": "in", "operand": ["shell", "sql"], "dialect": null});
+        let mut items = Vec::new();
+        for _ in 0..1 + random.below(3) {
+            let item = crowded_lynx_leaf(random);
+            items.push(match random.below(10) {
+                0 => json!({"k": "any", "items": [item, crowded_lynx_leaf(random)]}),
+                1 => json!({"k": "all", "items": [crowded_lynx_leaf(random), item]}),
+                2 => json!({"k": "not", "item": {"k": "any", "items": [item, crowded_lynx_leaf(random)]}}),
+                _ if random.chance(negated) => json!({"k": "not", "item": item}),
+                _ => item,
+            });
+        }
+        if random.chance(40) {
+            items.insert(random.below(items.len() + 1), leaf(random, "lynx"));
+        }
+        if !random.chance(generic) {
+            items.insert(0, tool);
+        }
+        made["match"] = json!({"k": "all", "items": items});
+        made
+    });
+    with_rules(rules.collect(), "lynx", random)
+}
+
 /// A policy as IR bytes, whose rules crowd on one tool and two arguments.
 pub(crate) fn crowded_policy(random: &mut Random, rules: usize) -> String {
     let rules = (0..rules).map(|index| {

@@ -5,7 +5,9 @@ use bobcat_core::json::value::JsonRequest;
 use bobcat_core::program::{Program, Scratch};
 
 use crate::dressed::dress;
-use crate::generator::{Random, crowded_policy, negated_policy, policy, request};
+use crate::generator::{
+    Random, crowded_lynx_policy, crowded_policy, negated_policy, policy, request,
+};
 
 pub(crate) const CUTS: [ShortCuts; 7] = [
     ShortCuts::ALL,
@@ -82,6 +84,13 @@ fn every_short_cut_decides_as_the_plain_path_in_the_strict_profile() {
 #[test]
 fn every_short_cut_decides_as_the_plain_path_in_the_lynx_profile() {
     agree(0..300, |random, rules| policy(random, "lynx", rules));
+}
+
+#[test]
+fn rules_of_the_lynx_profile_that_crowd_are_found_as_the_plain_path_finds_them() {
+    agree(0..500, |random, rules| {
+        crowded_lynx_policy(random, rules * 2)
+    });
 }
 
 #[test]

@@ -162,17 +162,18 @@ impl Needles {
     }
 
     /// The needles of which one must be there; `None` if they are of a kind that is not looked up.
-    fn wanted(&self) -> Option<Vec<&Needle>> {
-        let fits = |needle: &&Needle| match &needle.operand {
+    fn wanted(&self) -> Option<Vec<&PreparedConst>> {
+        let fits = |operand: &&PreparedConst| match operand {
             PreparedConst::Str(text) => !text.is_empty(),
             PreparedConst::Number(Number::Int(_)) => true,
             _ => false,
         };
-        let mut needles = self.list.iter();
+        let mut needles = self.list.iter().map(|needle| &needle.operand);
         match self.quantity {
             Quantity::Any => needles
+                .clone()
                 .all(|needle| fits(&needle))
-                .then(|| self.list.iter().collect()),
+                .then(|| needles.collect()),
             Quantity::All => needles.find(fits).map(|needle| vec![needle]),
         }
     }

@@ -32,7 +32,6 @@ use crate::num::number::Number;
 use crate::value::class::Classes;
 use crate::value::{Value, View};
 use affix::End;
-use containment::Needle;
 use group::Connective;
 use nesting::Derived;
 use parts::PartKey;
@@ -229,7 +228,7 @@ pub(crate) enum IndexKey<'t> {
     Intervals(Vec<Interval>),
     /// Values that contain one of these needles. `exact`: one is enough.
     Needles {
-        needles: Vec<&'t Needle>,
+        needles: Vec<&'t PreparedConst>,
         exact: bool,
     },
     /// Texts with one of these in a part.

@@ -259,9 +259,24 @@ impl PatternSet {
                 self.automaton(chunk);
             }
         }
-        for pattern in &self.patterns {
-            pattern.prepare();
+        for (index, pattern) in self.patterns.iter().enumerate() {
+            if !self.answers(index) {
+                pattern.prepare();
+            }
         }
+    }
+
+    /// Returns true if the automaton of the set decides on a pattern, whose own automaton is needed only for a text that the
+    /// set gives up.
+    pub(crate) fn answers(&self, index: usize) -> bool {
+        if self.together.binary_search(&index).is_err()
+            || self.ascii_only.binary_search(&index).is_ok()
+        {
+            return false;
+        }
+        let plan = self.plan.get_or_init(|| self.plan());
+        let chunk = plan.chunk_of.get(index);
+        chunk.is_some_and(|chunk| (*chunk as usize) < plan.unfiltered)
     }
 
     fn one_by_one(
