@@ -29,6 +29,18 @@ impl Attribute {
         self.offset
     }
 
+    /// Returns the value of this attribute of `object`.
+    ///
+    /// # Errors
+    /// The exception of reading it, where it is not in a slot.
+    #[inline]
+    pub(crate) fn read<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match self.slot(object) {
+            Some(found) => Ok(found),
+            None => object.getattr(self.name.bind(object.py())),
+        }
+    }
+
     /// Returns the value in the slot of `object`, if `object` is of exactly this type and the slot is not empty.
     #[inline]
     pub(crate) fn slot<'py>(&self, object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {

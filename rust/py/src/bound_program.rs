@@ -11,6 +11,7 @@ use bobcat_core::program::{
 use bobcat_core::value::constant::Const;
 
 use crate::constant;
+use crate::decision::RuleError;
 use crate::names::Names;
 use crate::operators;
 use crate::value::is_exception;
@@ -25,6 +26,7 @@ pub(crate) struct BoundProgram {
     pub(crate) declarative: bool,
     ids: Vec<PyOnceLock<Py<PyAny>>>,
     decisions: Vec<PyOnceLock<Py<PyAny>>>,
+    errors: Vec<PyOnceLock<Box<RuleError>>>,
     transform_values: Vec<PyOnceLock<Py<PyAny>>>,
     templates: Vec<PyOnceLock<Py<PyAny>>>,
     operands: Vec<PyOnceLock<Py<PyAny>>>,
@@ -36,7 +38,7 @@ pub(crate) struct BoundProgram {
 
 /// The cell of a rule or a clause.
 #[inline]
-fn cell(cells: &[PyOnceLock<Py<PyAny>>], at: u32) -> PyResult<&PyOnceLock<Py<PyAny>>> {
+fn cell<T>(cells: &[PyOnceLock<T>], at: u32) -> PyResult<&PyOnceLock<T>> {
     cells
         .get(at as usize)
         .ok_or_else(|| PyLookupError::new_err("no such part of the policy"))
@@ -73,6 +75,9 @@ impl BoundProgram {
             host_rules,
             ids: cells(rules),
             decisions: cells(rules),
+            errors: std::iter::repeat_with(PyOnceLock::new)
+                .take(rules)
+                .collect(),
             transform_values: cells(rules),
             templates: cells(program.template_count()),
             operands: cells(clauses),
@@ -100,6 +105,11 @@ impl BoundProgram {
             })
         })?;
         Ok(id.bind(py).clone())
+    }
+
+    /// The first error of rule `rule` that a decision had.
+    pub(crate) fn error_cell(&self, rule: u32) -> PyResult<&PyOnceLock<Box<RuleError>>> {
+        cell(&self.errors, rule)
     }
 
     /// The decision of rule `rule` when nothing else contributes to it.

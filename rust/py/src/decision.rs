@@ -2,6 +2,7 @@
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use bobcat_core::error::ErrorCode;
@@ -129,14 +130,24 @@ pub(crate) fn extended<'py>(
     args: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, names) = (decision.py(), bound.names);
-    rules.extend(each(decision, "matched_rules")?);
-    let mut verdict = decision.getattr("verdict")?;
+    let [
+        verdict,
+        reason,
+        matched,
+        approvers,
+        own_args,
+        timeout,
+        needed,
+        own,
+    ] = &names.decision_fields;
+    rules.extend(items(&matched.read(decision)?)?);
+    let mut verdict = verdict.read(decision)?;
     if verdict.is(names.verdict(Verdict::Deny)) {
         obligations.clear();
     }
-    obligations.extend(each(decision, "obligations")?);
+    obligations.extend(items(&own.read(decision)?)?);
     let transform_args = match args {
-        None => decision.getattr("transform_args")?,
+        None => own_args.read(decision)?,
         Some(_) if verdict.is(names.verdict(Verdict::Deny)) => py.None().into_bound(py),
         Some(args) => {
             if verdict.is(names.verdict(Verdict::Allow)) {
@@ -145,17 +156,20 @@ pub(crate) fn extended<'py>(
             args
         }
     };
-    let parts = (
-        verdict,
-        decision.getattr("reason")?,
-        PyTuple::new(py, rules)?,
-        decision.getattr("approvers")?,
-        transform_args,
-        decision.getattr("timeout_seconds")?,
-        decision.getattr("approvals_needed")?,
-        PyTuple::new(py, obligations)?,
-    );
-    Ok(names.decision.bind(py).call1(parts)?.unbind())
+    let (rules, obligations) = (PyTuple::new(py, rules)?, PyTuple::new(py, obligations)?);
+    names.decide.make(
+        py,
+        [
+            verdict.as_borrowed(),
+            reason.read(decision)?.as_borrowed(),
+            rules.as_any().as_borrowed(),
+            approvers.read(decision)?.as_borrowed(),
+            transform_args.as_borrowed(),
+            timeout.read(decision)?.as_borrowed(),
+            needed.read(decision)?.as_borrowed(),
+            obligations.as_any().as_borrowed(),
+        ],
+    )
 }
 
 /// The items of a field of a decision.
@@ -163,7 +177,54 @@ pub(crate) fn each<'py>(
     decision: &Bound<'py, PyAny>,
     field: &str,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    decision.getattr(field)?.try_iter()?.collect()
+    items(&decision.getattr(field)?)
+}
+
+fn items<'py>(values: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    match values.cast_exact::<PyTuple>() {
+        Ok(values) => Ok(values.iter().collect()),
+        Err(_) => values.try_iter()?.collect(),
+    }
+}
+
+/// The texts of an error of a rule, made when a decision first has them.
+pub(crate) struct RuleError {
+    code: ErrorCode,
+    /// `<rule_error:RULE:CODE>`
+    marker: Py<PyAny>,
+    /// The denial, of a rule that restricts.
+    denial: PyOnceLock<Py<PyAny>>,
+}
+
+impl RuleError {
+    fn new(py: Python<'_>, bound: &BoundProgram, rule: u32, code: &ErrorCode) -> PyResult<Self> {
+        let id = bound.rule_id(py, rule)?.str()?;
+        let marker = PyString::new(py, "<rule_error:")
+            .add(id)?
+            .add(format!(":{code}>"))?;
+        Ok(Self {
+            code: code.clone(),
+            marker: marker.unbind(),
+            denial: PyOnceLock::new(),
+        })
+    }
+}
+
+/// Calls `read` with the error of a rule. PERF: the texts take 2 µs, and the first error of a rule is mostly its only one.
+fn with_error<T>(
+    py: Python<'_>,
+    bound: &BoundProgram,
+    (rule, code): (u32, &ErrorCode),
+    read: impl FnOnce(&RuleError) -> PyResult<T>,
+) -> PyResult<T> {
+    let known = bound
+        .error_cell(rule)?
+        .get_or_try_init(py, || RuleError::new(py, bound, rule, code).map(Box::new))?;
+    if known.code == *code {
+        read(known)
+    } else {
+        read(&RuleError::new(py, bound, rule, code)?)
+    }
 }
 
 /// `<rule_error:RULE:CODE>`
@@ -173,10 +234,9 @@ pub(crate) fn marker<'py>(
     rule: u32,
     code: &ErrorCode,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let id = bound.rule_id(py, rule)?.str()?;
-    PyString::new(py, "<rule_error:")
-        .add(id)?
-        .add(format!(":{code}>"))
+    with_error(py, bound, (rule, code), |error| {
+        Ok(error.marker.bind(py).clone())
+    })
 }
 
 pub(crate) fn error_deny(
@@ -185,8 +245,14 @@ pub(crate) fn error_deny(
     rule: u32,
     code: &ErrorCode,
 ) -> PyResult<Py<PyAny>> {
-    let reason = rule_error(bound.rule_id(py, rule)?, code);
-    simple(py, Verdict::Deny, &reason, marker(py, bound, rule, code)?)
+    with_error(py, bound, (rule, code), |error| {
+        let denial = error.denial.get_or_try_init(py, || {
+            let reason = rule_error(bound.rule_id(py, rule)?, code);
+            let marker = error.marker.bind(py).clone();
+            simple(py, Verdict::Deny, &reason, marker)
+        })?;
+        Ok(denial.clone_ref(py))
+    })
 }
 
 /// The decision when no rule fired: the same object every time.
@@ -227,7 +293,7 @@ pub(crate) fn internal_error(py: Python<'_>) -> PyResult<Py<PyAny>> {
 /// approval.
 pub(crate) fn is_alike(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
     let names = Names::get(one.py())?;
-    let [verdict, rules, args, obligations] = &names.outcome;
+    let [verdict, _, rules, _, args, _, _, obligations] = &names.decision_fields;
     let (Some(first), Some(second)) = (verdict.slot(one), verdict.slot(other)) else {
         return Ok(false);
     };

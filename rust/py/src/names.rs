@@ -61,8 +61,8 @@ pub(crate) struct Names {
     /// `""`
     pub(crate) no_text: Py<PyString>,
     fields: [Attribute; Field::ALL.len()],
-    /// `verdict`, `matched_rules` and `transform_args` of a decision.
-    pub(crate) outcome: [Attribute; 4],
+    /// The fields of a decision, in order.
+    pub(crate) decision_fields: [Attribute; 8],
     /// `declared`
     pub(crate) declared: Attribute,
     /// `context`
@@ -141,8 +141,7 @@ impl Names {
         signed.set_item("signed", true)?;
         let decision = class(&model, "Decision")?;
         let obligation = class(&model, "Obligation")?;
-        let outcome = ["verdict", "matched_rules", "transform_args", "obligations"];
-        let outcome = outcome.map(|name| Attribute::find(decision.bind(py), name));
+        let decision_fields = DECISION.map(|name| Attribute::find(decision.bind(py), name));
         let fields = DECISION.map(str::to_owned).to_vec();
         Ok(Self {
             decide: SlotConstructor::new(decision.bind(py), fields),
@@ -166,7 +165,7 @@ impl Names {
             state: PyString::intern(py, "state").unbind(),
             no_text: PyString::intern(py, "").unbind(),
             fields: Field::ALL.map(field),
-            outcome,
+            decision_fields,
             declared: attribute(&action_request, "declared"),
             context: attribute(&action_request, "context"),
             principal: attribute(&execution_context, "principal"),

@@ -344,7 +344,7 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
     fn arg(&self, key: Key<'_>, place: &mut Step<Self::Value>) {
         match self.args() {
             Ok(args) => match value::as_dict(self.session, args) {
-                Some(dict) if !self.session.lynx() => {
+                Some(dict) if !self.session.lynx() || value::is_plain_dict(self.session, dict) => {
                     value::dict_item(self.session, dict, key, place)
                 }
                 _ => *place = self.value(args.clone()).get(key),

@@ -530,6 +530,12 @@ pub(crate) fn as_dict<'a, 'py>(
     object.cast::<PyDict>().ok()
 }
 
+/// Returns true if a dict has the type of one, or of our frozen ones: no method of a subclass reads it.
+#[inline]
+pub(crate) fn is_plain_dict(session: &Session<'_, '_>, dict: &Bound<'_, PyDict>) -> bool {
+    dict.is_exact_instance_of::<PyDict>() || is_exactly(dict, &session.names.frozen_dict)
+}
+
 /// Returns true if the type of `object` is `kind`, not a subclass. PERF: compares pointers and counts no references.
 #[inline]
 pub(crate) fn is_exactly(object: &Bound<'_, PyAny>, kind: &Py<PyType>) -> bool {

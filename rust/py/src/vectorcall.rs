@@ -3,8 +3,8 @@
 //! PERF: they are 250 of the 1,250 instructions of a decision by the tool alone.
 //!
 //! INVARIANT: a call that is not `(bundle, request)` or `(bundle, request, context)`, with `state` by position or by its name
-//! alone, with the types themselves, or that may
-//! run a callable of the policy, goes to the function that PyO3 made, which also finds the words for what is wrong with it.
+//! alone, with the types themselves, goes to the function that PyO3 made, which also finds the words for what is wrong with it.
+//! PyO3 is informed that the thread is attached where Python code may run.
 
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -230,7 +230,7 @@ unsafe fn decide_reading(
     }
     let bound = &program::of(&bundle)?.get().bound;
     if !bound.declarative || !is_exactly(&request, &bound.names.action_request) {
-        return layered(py, bound, (&request, context.as_deref()), Some(&state));
+        return attached(py, bound, (&request, context.as_deref()), Some(&state));
     }
     let context = context.as_deref().filter(|context| !context.is_none());
     Some(
@@ -266,7 +266,7 @@ unsafe fn decide(
     };
     let bound = &program::of(&bundle)?.get().bound;
     if !bound.declarative || !is_exactly(&request, &bound.names.action_request) {
-        return layered(py, bound, (&request, context.as_deref()), None);
+        return attached(py, bound, (&request, context.as_deref()), None);
     }
     let context = context.as_deref().filter(|context| !context.is_none());
     Some(match program::decide(py, bound, &request, context) {
@@ -278,19 +278,27 @@ unsafe fn decide(
     })
 }
 
-/// The decision of a policy with layers, of which no callable runs either; `None` when this is no call for here.
+/// The decision of a policy with layers, or one whose decisions may run Python code: of callables, or of Python's operators
+/// in the `lynx` profile. `None` when this is no call for here.
 #[cold]
-fn layered<'py>(
+fn attached<'py>(
     py: Python<'py>,
     bound: &BoundProgram,
     (request, context): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
     state: Option<&Bound<'py, PyAny>>,
 ) -> Option<*mut ffi::PyObject> {
-    if bound.program.layers().is_none() || !is_exactly(request, &bound.names.action_request) {
+    if !is_exactly(request, &bound.names.action_request) {
         return None;
     }
     let context = context.filter(|context| !context.is_none());
-    let decided = program::decide_layered(py, bound, (request, context), state);
+    let decided = match (bound.program.layers(), state) {
+        (Some(_), _) => program::decide_layered(py, bound, (request, context), state),
+        // Code that runs in there finds the thread attached.
+        (None, Some(state)) => {
+            Python::attach(|_| program::decide_reading(py, bound, (request, context), state))
+        }
+        (None, None) => Python::attach(|_| program::decide(py, bound, request, context)),
+    };
     Some(match decided {
         Ok(decision) => decision.into_ptr(),
         Err(error) => {
