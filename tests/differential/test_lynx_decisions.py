@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 import lynx
@@ -24,11 +26,13 @@ from bobcat.compiler import compile_policy
 from bobcat.diagnostics.model import Severity
 from bobcat.errors import PolicyCompileError
 from oracle.corpus import typed
-from oracle.lynx_policies import as_text, build, policy, request
+from oracle.lynx_policies import as_text, build, crowded_policy, crowded_request, policy, request
 
 pytestmark = pytest.mark.campaign
 POLICIES = campaign.SIZE or 300
 REQUESTS = 6
+CROWDED = max(60, POLICIES // 2)
+CROWDED_REQUESTS = 30
 CHUNKS = max(10, POLICIES // 200)
 
 
@@ -162,3 +166,60 @@ def test_the_lynx_profile_accepts_refuses_and_decides_as_lynx_agent_does(
     assert outcomes.count("decided") > len(outcomes) // 3
     assert outcomes.count("refused") > len(outcomes) // 20
     assert outcomes.count("capped") < len(outcomes) // 5
+
+
+def mutating_rule(rng: Random) -> Callable[[Any, Any], None]:
+    """A Python rule that changes the arguments, which the rules after it read."""
+    name, value = rng.choice(["x", "cmd", "n"]), rng.choice(["a", "rm -rf /", 5, None, []])
+
+    def rule(request: Any, context: Any) -> None:
+        request.args[name] = value
+
+    return rule
+
+
+def separate(parts: dict[str, Any]) -> dict[str, Any]:
+    """The parts with a mapping of arguments of their own, where a rule can change it."""
+    args = parts["args"]
+    return parts if isinstance(args, MappingProxyType) else {**parts, "args": copy.copy(args)}
+
+
+def compare_crowded(seed: int) -> Counter[str]:
+    """Decides by one large policy with both; the verdicts, with how many decisions had the marker of an error."""
+    rng = Random(seed)
+    rules = (mutating_rule(rng),) if rng.random() < 0.3 else ()
+    priorities = (("rule", rng.randrange(-1, 3)),)
+    theirs = None
+    while theirs is None:  # a few operands in a hundred are refused
+        source = crowded_policy(rng)
+        theirs, _ = attempt(compile_theirs, source, rules, priorities)
+    ours = compile_ours(source, rules, priorities)
+    seen: Counter[str] = Counter()
+    for _ in range(CROWDED_REQUESTS):
+        parts = crowded_request(rng)
+        call = build(lynx, separate(parts))
+        expected = shown(evaluate_lynx(theirs, call, call.context))
+        call = build(bobcat.model.decision, separate(parts))
+        assert shown(evaluate(ours, call, call.context)) == expected, (source, parts)
+        seen[expected["verdict"]] += 1
+        seen["error"] += "rule_error" in expected["matched_rules"][1][0]
+        seen["default"] += "<default:" in expected["matched_rules"][1][-1]
+    return seen
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_large_policy_of_the_lynx_profile_decides_as_lynx_agent_does(
+    chunk: int, record_property: Callable[[str, int], None]
+) -> None:
+    seen: Counter[str] = Counter()
+    for seed in campaign.seeds(CROWDED, chunk, CHUNKS):
+        try:
+            seen += compare_crowded(seed)
+        except AssertionError as error:
+            error.add_note(f"seed {seed}")
+            raise
+    decisions = sum(seen[str(verdict)] for verdict in bobcat.model.decision.Verdict)
+    record_property("decisions by large policies, as lynx-agent", decisions)
+    assert decisions > CROWDED // CHUNKS * CROWDED_REQUESTS // 2
+    for kind in ("error", "default", "allow", "deny"):
+        assert seen[kind] > decisions // 50, seen

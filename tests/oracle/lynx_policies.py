@@ -284,6 +284,54 @@ def policy(rng: Random) -> Any:
     return data
 
 
+def crowded_policy(rng: Random) -> dict[str, Any]:
+    """A policy that an index serves: many rules about few tools and arguments, clauses that may raise among them."""
+    size = rng.choice([5, 8, 20, 50])
+    paths = rng.choice([["args.x"], ["args.x", "args.cmd"], [*REAL_HEADS, "context.environment", "context.extra.k"]])
+    kinds = rng.sample(["", *OPERATORS], rng.choice([1, 2, 5, 13]))
+    return {"rules": [_crowded_rule(rng, number, _crowded_match(rng, paths, kinds)) for number in range(size)]}
+
+
+def _crowded_rule(rng: Random, number: int, match: dict[str, Any]) -> dict[str, Any]:
+    spec = {"id": f"r{number}", "priority": rng.randrange(-2, 4), "match": match}
+    spec["decision"] = rng.choice(["allow", "deny", "dry_run", "approve_required", "transform"])
+    if spec["decision"] == "transform":
+        spec["transform"] = {"jsonpath": f"$.args.{rng.choice(NAMES)}", "set": scalar(rng)}
+    return spec
+
+
+def _crowded_match(rng: Random, paths: list[str], kinds: list[str]) -> dict[str, Any]:
+    tool = pick(rng, (6, {"tool": "shell"}), (2, {"tool.in": ["shell", "a"]}), (1, {"tool.matches": "^s"}), (2, {}))
+    clauses: dict[str, Any] = {}
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        kind = rng.random()
+        if kind < 0.1:
+            clauses["any_of"] = [_crowded_leaf(rng, paths, kinds) for _ in range(rng.randrange(1, 4))]
+        elif kind < 0.15:
+            clauses["all_of"] = [_crowded_leaf(rng, paths, kinds) for _ in range(rng.randrange(1, 4))]
+        elif kind < 0.35:
+            clauses["not"] = _crowded_leaf(rng, paths, kinds)
+        else:
+            clauses.update(_crowded_leaf(rng, paths, kinds))
+    return {**tool, **clauses} if rng.random() < 0.8 else {**clauses, **tool}
+
+
+def _crowded_leaf(rng: Random, paths: list[str], kinds: list[str]) -> dict[str, Any]:
+    path, operator = rng.choice(paths), rng.choice(kinds)
+    if operator == "matches":
+        return {f"{path}.matches": rng.choice(PATTERNS)}
+    return {f"{path}.{operator}": operand(rng, operator)} if operator else {path: value(rng)}
+
+
+def crowded_request(rng: Random) -> dict[str, Any]:
+    """A request whose arguments are plain values more often."""
+    parts = request(rng)
+    for name, argument in parts["args"].items():
+        if type(parts["args"]) is dict and rng.random() < 0.6:
+            parts["args"][name] = rng.choice([scalar(rng), [scalar(rng), scalar(rng)], argument])
+    return {**parts, "tool": pick(rng, (4, "shell"), (1, parts["tool"]))}
+
+
 def damage(rng: Random, data: dict[Any, Any]) -> None:
     """Breaks one thing; what comes out is often, not always, refused."""
     rules = data["rules"]
