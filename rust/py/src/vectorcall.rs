@@ -111,6 +111,9 @@ unsafe extern "C" fn evaluate_beside(
             return ptr::null_mut();
         }
         let (request, context) = (*arguments.add(2), *arguments.add(3));
+        if may_run_python(py, *arguments) || may_run_python(py, *arguments.add(1)) {
+            return py.None().into_ptr();
+        }
         let Some(enforced) = decide(*arguments, request, context) else {
             return py.None().into_ptr();
         };
@@ -136,6 +139,19 @@ unsafe extern "C" fn evaluate_beside(
             Bound::into_ptr,
         )
     }
+}
+
+/// Returns true if decisions of a policy may run Python code, which then runs once.
+///
+/// # Safety
+/// `bundle` is a borrowed reference.
+unsafe fn may_run_python(py: Python<'_>, bundle: *mut ffi::PyObject) -> bool {
+    // SAFETY: by the contract of this function.
+    let bundle = unsafe { Borrowed::from_ptr(py, bundle) };
+    program::of(&bundle).is_some_and(|program| {
+        let bound = &program.get().bound;
+        !bound.declarative && bound.program.layers().is_none()
+    })
 }
 
 /// Any call. `first`, if it is not null, comes before the `count` positional arguments.
