@@ -355,7 +355,8 @@ impl Program {
         let may_change = self.profile == Profile::Lynx && self.host_count > 0;
         let mut search = Search::new(applicable, evaluator.scratch, cuts);
         while let Some(candidate) = search.next(&mut evaluator) {
-            if candidate.rule >= below {
+            let rule = candidate.rule;
+            if rule >= below {
                 break;
             }
             if let Some(result) = self.eval_candidate(candidate, markers, &mut evaluator) {
