@@ -741,6 +741,10 @@ SCREENS: dict[str, Screen] = {
     "bobcat can --format json": lambda text: command(
         "can", shadowed(text), "--verdict", "deny", "--when", f"args.to: {quoted(text)}", "--format", "json"
     ),
+    "bobcat trace-can": lambda text: command("trace-can", shadowed(text), "--verdict", "deny", "--tool", "pay"),
+    "bobcat trace-can --format json": lambda text: command(
+        "trace-can", shadowed(text), "--verdict", "deny", "--tool", "pay", "--format", "json"
+    ),
     "bobcat dead": lambda text: command("dead", shadowed(text)),
     "bobcat dead --format json": lambda text: command("dead", shadowed(text), "--format", "json"),
     "bobcat holes": lambda text: command("holes", shadowed(text)),

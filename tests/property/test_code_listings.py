@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import collections.abc
+import dataclasses
 import re
 import types
 import warnings
@@ -20,6 +21,7 @@ from bobcat.ir.pretty import rule_text
 from bobcat.ir.pretty_code import body_lines, local_names
 from bobcat.ir.schema import FunctionRule
 from bobcat.model import constructors
+from bobcat.model.decision import Obligation
 from oracle import function_source
 from oracle.function_nodes import Functions, request
 from pyrules.grammar import forget, rule_of
@@ -28,6 +30,8 @@ from pyrules.test_corpus import LOWERED
 
 NAMES = {
     **{name: getattr(constructors, name) for name in ("allow", "deny", "dry_run", "approve_required", "transform")},
+    "Obligation": Obligation,
+    "replace": dataclasses.replace,
     "re": re,
     "datetime": datetime,
     "NoneType": types.NoneType,

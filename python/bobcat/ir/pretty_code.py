@@ -217,9 +217,13 @@ class _Listing:
                     else f"{name}={self._held(value, 1)}"
                     for index, (name, value) in enumerate(args)
                 ]  # fmt: skip
-                if not isinstance(obligations, UnsetType):
-                    given += [f"obligation={each.name} {each.phase} {each.value!r}" for each in obligations]
-                return f"{verdict}({', '.join(given)})", _OF
+                made = f"{verdict}({', '.join(given)})"
+                if isinstance(obligations, UnsetType):
+                    return made, _OF
+                duties = "".join(
+                    f"Obligation({each.name!r}, {constant_text(each.value)}, {each.phase!r}), " for each in obligations
+                )
+                return f"replace({made}, obligations=({duties.rstrip()}))", _OF
             case ir.ReadRun(name):
                 return f"run[{name!r}]", _OF
             case ir.ArgumentOrigin(path, sources, lower):
