@@ -34,7 +34,7 @@ OTHER_LANGUAGES = (
     "python/bobcat/lint/pattern_syntax.py",
     "python/bobcat/tools/",  # JSON Schema and type annotations
 )
-ABOUT_OPERATORS = ("python/bobcat/lint/", "rust/core/src/analysis/")
+ABOUT_OPERATORS = ("python/bobcat/lint/", "python/bobcat/analysis/sequences/", "rust/core/src/analysis/")
 """Lints about one operator, or one family, name it; of one that the analysis does not name, its answer is `unknown`."""
 NAMED: dict[str, str] = {
     "python/bobcat/analysis/changed_call.py": "eq",  # a value that a changed call keeps
@@ -66,6 +66,7 @@ NAMED: dict[str, str] = {
     "python/bobcat/ir/construct.py": "eq exists",  # normal forms
     "python/bobcat/proxy/visibility.py": "eq",  # the name of a tool, compared without the core
     "python/bobcat/language/facets.py": "first ge le",  # a part of a command, `gte` and `lte`
+    "rust/core/src/clause/inline.rs": "between eq ge gt in le lt not_between not_in",  # its unit tests
     "rust/core/src/facets/describe.rs": "first",  # a part of a command
     "rust/core/src/facets/kind.rs": "first",  # a part of a command
     "rust/core/src/facets/value.rs": "first",  # a part of a command

@@ -16,8 +16,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from bobcat.bundle import file
-from bobcat.bundle.layer import PolicyLayer
-from bobcat.bundle.model import Policy
+from bobcat.bundle.model import Policy, PolicyLayer
 from bobcat.bundle.sign import BundleSignature, verify
 from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.errors import BundleError

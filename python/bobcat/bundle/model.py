@@ -19,18 +19,20 @@ from bobcat.errors import BundleError
 from bobcat.lazy import resolve
 
 if TYPE_CHECKING:
+    from dataclasses import dataclass
     from datetime import datetime
 
     from bobcat._core import RunState
     from bobcat.bundle.explanation import Explanation
     from bobcat.bundle.host_code import HostFunction
-    from bobcat.bundle.layer import PolicyLayer
     from bobcat.bundle.manifest import Manifest
     from bobcat.bundle.source_map import SourceMap
     from bobcat.bundle.views import PolicyDefaults, RuleView
     from bobcat.diagnostics.model import Diagnostic
     from bobcat.ir.schema import Combine, IrPolicy
     from bobcat.model.decision import ActionRequest, ExecutionContext
+else:
+    from bobcat.model.light_dataclass import dataclass
 
 
 _Cached = TypeVar("_Cached")
@@ -407,3 +409,22 @@ class Policy(_core.Program):
 
 PolicyBundle = Policy
 """Older name of `Policy`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLayer:
+    """One layer of a policy. `policy` is the layer alone, with the digest that it was compiled with.
+
+    `limits`: its verdict takes no part in combining, and only makes the combined one stricter. `signed_by` are the
+    public keys, in hexadecimal, of the signatures that the layer carries; `load_bundle(layer_keys=...)` verifies them.
+    """
+
+    name: str
+    policy: Policy
+    limits: bool
+    signed_by: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of the layer, 64 hexadecimal digits."""
+        return self.policy.digest
