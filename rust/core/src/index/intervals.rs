@@ -11,6 +11,9 @@ use crate::num::number::Number;
 use crate::value::View;
 use crate::value::compare::{compare, order};
 
+/// The list of a node without rules, whatever a list is.
+const EMPTY: Postings = (0, 0);
+
 /// The tree.
 #[derive(Debug)]
 pub(crate) struct Intervals {
@@ -67,7 +70,10 @@ impl Intervals {
             .map(|mut rules| {
                 rules.sort_unstable();
                 rules.dedup();
-                list(rules)
+                match rules.is_empty() {
+                    true => EMPTY,
+                    false => list(rules),
+                }
             })
             .collect();
         Self { bounds, nodes }
@@ -87,6 +93,7 @@ impl Intervals {
         let slot = self.nodes.len() / 2 + 2 * at + usize::from(on);
         std::iter::successors(Some(slot), |node| (*node > 1).then_some(node / 2))
             .filter_map(|node| self.nodes.get(node).copied())
+            .filter(|list| *list != EMPTY)
     }
 }
 
