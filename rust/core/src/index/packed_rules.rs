@@ -65,7 +65,8 @@ impl PackedRules {
         for row in rows {
             starts.push(words.len() as u32);
             words.push(row.rule);
-            let flags = Word::from(row.permits) * PERMITS | Word::from(row.transforms) * TRANSFORMS;
+            let flags =
+                (Word::from(row.permits) * PERMITS) | (Word::from(row.transforms) * TRANSFORMS);
             words.push((row.words.len() as Word) << FLAG_BITS | flags);
             words.extend(renumbered(row.words, |index| {
                 clauses.push(clause(index));
