@@ -197,15 +197,7 @@ class ProcrastinateDispatcher:
         try:
             await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            # A first cancellation makes procrastinate start nothing more. It also waits for an unavailable database, in
-            # several places; each further one ends one of these waits.
-            wait = STOPPING_SECONDS
-            for _ in range(CANCELLATIONS):
-                working.cancel()
-                await wait_shielded(asyncio.wait((working,), timeout=wait))
-                if working.done():
-                    break
-                wait = CANCELLATION_SECONDS
+            await wait_shielded(_cancel_repeatedly(working))
         if not working.done():
             return "it did not end"
         try:
@@ -225,3 +217,18 @@ class ProcrastinateDispatcher:
         seconds = 3 * HEARTBEAT_SECONDS
         for stalled in await app.job_manager.get_stalled_jobs(task_name=TASK, seconds_since_heartbeat=seconds):
             await app.job_manager.finish_job(stalled, Status.FAILED, delete_job=True)
+
+
+async def _cancel_repeatedly(working: asyncio.Task[None]) -> None:
+    """Cancel the worker of the engine until it has ended, or `CANCELLATIONS` times.
+
+    A first cancellation makes procrastinate start nothing more. It also waits for an unavailable database, in several
+    places; each further one ends one of these waits.
+    """
+    wait = STOPPING_SECONDS
+    for _ in range(CANCELLATIONS):
+        working.cancel()
+        await asyncio.wait((working,), timeout=wait)
+        if working.done():
+            return
+        wait = CANCELLATION_SECONDS
