@@ -1,7 +1,7 @@
 """Turn pages that GitHub shows into pages of the site: paths of the repository, links between them, and fences.
 
 The pages of docs/ keep their paths. Files elsewhere that pages link to get a page or a copy below the same path. Pure
-functions; `hooks.py` calls them while the site is built, `tests/docs/test_site.py` without a build.
+functions; `mkdocs_hooks.py` calls them while the site is built, `tests/docs/test_site.py` without a build.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     Path("policy.yaml").write_text(POLICY)
     Path("task.yaml").write_text(TASK)
     Path("bad.yaml").write_text("rules: [{id: x}]")
-    Path("tools.py").write_text(
+    Path("narrowed_tools.py").write_text(
         "from bobcat import tool\n\n"
         "@tool\nasync def pay(path: str) -> str:\n    '''Pay.'''\n    return path\n\nTOOLS = [pay]\n"
     )
@@ -140,7 +140,7 @@ def test_commands_narrow_their_policy(run: Run) -> None:
     assert run("eval", *call, "--narrow-with", "task.yaml").json()["verdict"] == "approve_required"
     shown = run("explain", *call, "--narrow-with", "task.yaml").json()
     assert [rule["id"] for rule in shown["rules"]] == ["policy:read", "policy:pay", "run:only-read"]
-    submitted = ("submit", "policy.yaml", "--tools", "tools:TOOLS", "--tool", "pay", "--args", '{"path": "a"}')
+    submitted = ("submit", "policy.yaml", "--tools", "narrowed_tools:TOOLS", "--tool", "pay", "--args", '{"path": "a"}')
     assert run(*submitted).code == 0
     assert run(*submitted, "--narrow-with", "task.yaml").code == 4
     done = run("compile", "policy.yaml", "--narrow-with", "task.yaml", "-o", "narrow.bobcat", "--format", "json")
