@@ -137,7 +137,7 @@ def push(
 
 def _next_epoch(place: FileSource | HttpSource, trust: tuple[str, ...]) -> int:
     """The epoch after that of the release at a place, which one of these keys signed."""
-    from bobcat.distribution.publish import published
+    from bobcat.distribution.publishing import published
     from bobcat.errors import BundleError
 
     try:
