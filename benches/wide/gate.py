@@ -16,7 +16,7 @@ from wide.run import measure
 
 SEEDS = (1, 2, 3)
 PASSES = 9
-LIMITS = {("wide", 10): 2.6, ("wide", 100): 2.6, ("wide", 1_000): 3.2, ("deep", 1_000): 3.2, ("flat", 1_000): 3.4}
+LIMITS = {("wide", 10): 1.8, ("wide", 100): 2.0, ("wide", 1_000): 2.5, ("deep", 1_000): 1.9, ("flat", 1_000): 2.8}
 
 
 def main() -> int:
