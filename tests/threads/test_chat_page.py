@@ -145,8 +145,8 @@ def goes_on(service: Service, browser: Browser) -> None:
     assert text_of(browser, ".discarded").startswith("You said: ")
     service.say("another")
     until(lambda: "another" in text_of(browser, ".reply"))
-    until(lambda: seen(browser) == service.numbers())
-    assert seen(browser) == list(range(1, len(seen(browser)) + 1))
+    numbers = until(lambda: (found := seen(browser)) == service.numbers() and found)
+    assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_markup_of_people_and_models_is_text(service: Service, browser: Browser) -> None:
