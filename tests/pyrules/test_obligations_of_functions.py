@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from bobcat import Decision, Guard, Obligation, Policy, Request, Verdict, evaluate, tool
-from bobcat._core import CoreError, Program
-from bobcat.errors import BundleError, PolicyCompileError
-from bobcat.ir import canonical
-from bobcat.ir.schema import Layer, Layers
+from bobcat._core import CoreError, Program, evaluate_json
+from bobcat.errors import PolicyCompileError
 from bobcat.ir.visit import all_obligations
 from bobcat.runtime.obligations import redacted_by
 
@@ -140,14 +138,49 @@ def test_other_obligations_than_constants_are_errors_with_their_place(source: st
     assert "error[E0807]" in text
 
 
-def test_layers_take_no_functions_with_obligations() -> None:
-    policy = compiled(pays)
-    with pytest.raises(BundleError, match="the Python rule `pays`, whose decisions have obligations") as caught:
-        Policy.layered({"org": policy})
-    assert caught.value.code == "bad_layers"
-    layers = Layers("strictest", (Layer("org", 1, policy.ir.defaults, False),))
-    with pytest.raises(CoreError, match="no functions with obligations"):
-        Program(canonical.encode(msgspec.structs.replace(policy.ir, layers=layers)))
+TEAM = """
+rules:
+  - {id: look, priority: 2, match: {tool: show}, decision: allow, obligations: [{notify: oncall}]}
+  - {id: ask, priority: 2, match: {tool: ask}, decision: approve_required, approvers: [ann, bob],
+     obligations: [{tag: {b: "2"}}]}
+  - {id: rest, match: {}, decision: allow, obligations: [{notify: team}]}
+"""
+
+
+@pytest.mark.parametrize("below", [False, True])
+@pytest.mark.parametrize("name", ["pay", "show", "move", "ask", "no", "preview", "other"])
+def test_a_layer_adds_the_obligations_of_its_functions(name: str, below: bool) -> None:
+    layers = {"org": compiled(pays), "team": Policy.compile(TEAM)}
+    policy = Policy.layered(dict(reversed(layers.items())) if below else layers)
+    request = Request(name, {"why": "because", "to": "a"})
+    alone = [evaluate(layer, request) for layer in layers.values()]
+    denied = [each for each in alone if each.verdict == "deny"]
+    wanted = [shown(each) for decision in denied[:1] or alone for each in decision.obligations]
+    for stored in (policy, Policy.load(policy.to_bytes())):
+        (from_json,) = evaluate_json(stored, json.dumps({"tool": name, "args": dict(request.args)}).encode())
+        for found in (evaluate(stored, request), stored.explain(request).decision, from_json):
+            assert sorted(map(shown, found.obligations)) == sorted(wanted), name
+
+
+def shown(obligation: Obligation) -> str:
+    return f"{obligation.name} {obligation.phase} {plain(obligation.value)}"
+
+
+def watched(request: Any, context: Any) -> Any:
+    """Oblige a call and the call that a lower layer makes of it to different things."""
+    if request.args["to"] == "b":
+        return Decision(Verdict.ALLOW, obligations=(Obligation("page", 2),))
+    return Decision(Verdict.ALLOW, obligations=(Obligation("page", 1),))
+
+
+def test_both_decisions_of_a_function_on_a_rewritten_call_have_their_obligations() -> None:
+    rewrite = Policy.compile(
+        "rules: [{id: to, match: {args.to: a}, decision: transform, transform: {jsonpath: $.args.to, set: b}}, "
+        "{id: rest, match: {}, decision: allow}]"
+    )
+    found = evaluate(Policy.layered({"org": compiled(watched), "team": rewrite}), Request("move", {"to": "a"}))
+    assert (found.verdict, found.transform_args) == ("transform", {"to": "b"})
+    assert [each.value for each in found.obligations] == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,11 @@ from bobcat.ir.schema import (
     Combine,
     Defaults,
     Definition,
-    FunctionRule,
     IrPolicy,
     IrRule,
     Layer,
     Layers,
 )
-from bobcat.ir.visit import all_obligations
 
 MAX_LAYERS = 16
 """Most layers of one policy, limits included."""
@@ -175,12 +173,6 @@ def _check_layer(name: object, policy: object, known: Sequence[str]) -> None:
         raise _bad(
             f"the layer `{name}` has the host rule `{policy.python_rules[0][0]}`; write it in the compiled subset"
         )
-    for rule in policy.ir.rules:
-        if isinstance(rule, FunctionRule) and any(True for _ in all_obligations((rule,))):
-            raise _bad(
-                f"the layer `{name}` has the Python rule `{rule.name}`, whose decisions have obligations; "
-                "write it in YAML"
-            )
     if policy.combine is not None:
         raise _bad(f"the layer `{name}` has layers itself; list all layers at once")
 

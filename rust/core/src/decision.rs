@@ -65,12 +65,11 @@ pub fn decide<R: Request>(
     scratch: &mut Scratch,
 ) -> Result<(Decision, Option<Box<R>>), Undecided> {
     let (rules, verdict, reason, (approvers, approvals_needed), obliging, transformed);
-    let mut by_functions = Vec::new();
     if let Some(layers) = program.layers() {
         let outcome = program.decide_layered(layers, request, scratch);
         (rules, verdict, reason, (approvers, approvals_needed)) =
             layered(program, layers, &outcome)?;
-        obliging = outcome.rules().collect();
+        obliging = obligations(program, verdict, outcome.rules())?;
         transformed = outcome.transformed;
     } else {
         let outcome = program.decide(request, scratch);
@@ -78,24 +77,13 @@ pub fn decide<R: Request>(
         (verdict, reason, (approvers, approvals_needed)) =
             explain(program, &outcome.decided, &mut names)?;
         rules = names;
-        for step in &outcome.transforms {
-            if let Origin::Function(decision) = &step.origin {
-                by_functions.extend_from_slice(&template(program, decision)?.obligations);
-            }
-        }
-        if let DecidedBy::Function(_, decision) = &outcome.decided {
-            by_functions.extend_from_slice(&template(program, decision)?.obligations);
-        }
-        let transforms = outcome.transforms.iter().map(|step| step.rule);
-        obliging = transforms.chain(outcome.decided.rule()).collect();
+        let transforms = outcome.transforms.iter();
+        let transforms = transforms.map(|step| (step.rule, step.origin.function()));
+        let all = transforms.chain(outcome.decided.rule_and_function());
+        obliging = obligations(program, verdict, all)?;
         transformed = outcome.transformed;
     }
-    let permitted = verdict != Verdict::Deny;
-    let obligations = match permitted {
-        true => obligations(program, obliging, by_functions)?,
-        false => Vec::new(),
-    };
-    let transformed = transformed.filter(|_| permitted);
+    let transformed = transformed.filter(|_| verdict != Verdict::Deny);
     let verdict = match verdict {
         Verdict::Allow if transformed.is_some() => Verdict::Transform,
         other => other,
@@ -104,24 +92,29 @@ pub fn decide<R: Request>(
         verdict,
         reason,
         rules,
-        obligations,
+        obligations: obliging,
         approvers,
         approvals_needed,
     };
     Ok((decision, transformed))
 }
 
-/// The obligations of the rules that a permitted call was decided by.
-fn obligations(
-    program: &Program,
-    rules: Vec<u32>,
-    by_functions: Vec<Obligation>,
+/// The obligations of the rules that decided on a call, and of the decisions of functions; none if it is denied.
+fn obligations<'p>(
+    program: &'p Program,
+    verdict: Verdict,
+    rules: impl Iterator<Item = (u32, Option<&'p FunctionDecision>)>,
 ) -> Result<Vec<Obligation>, Undecided> {
     let mut all = Vec::new();
-    for rule in rules {
-        all.extend_from_slice(&info(program, rule)?.obligations);
+    if verdict == Verdict::Deny {
+        return Ok(all);
     }
-    all.extend(by_functions);
+    for (rule, function) in rules {
+        all.extend_from_slice(match function {
+            Some(decision) => &template(program, decision)?.obligations,
+            None => &info(program, rule)?.obligations,
+        });
+    }
     Ok(all)
 }
 

@@ -72,8 +72,14 @@ fn made<'py, R: Request>(
         decision = jointly(py, bound, &all, approvals)?;
     }
     let (mut rules, mut obligations) = (Vec::new(), Vec::new());
-    for rule in &outcome.obliging {
-        obligations.extend(bound.obligations(py, bound.rule(*rule)?)?);
+    for (rule, function) in &outcome.obliging {
+        match function {
+            None => obligations.extend(bound.obligations(py, bound.rule(*rule)?)?),
+            Some(decision) => {
+                let decided = bound.function_decision(py, *rule, decision)?;
+                obligations.extend(each(decided.bind(py), "obligations")?);
+            }
+        }
     }
     for Marker { rule, code } in &outcome.markers {
         rules.push(marker(py, bound, *rule, code)?);

@@ -32,8 +32,8 @@ struct Decision<'p, R: Request> {
     work: Work<R::Value>,
     best: Option<Opinion<R::Decision>>,
     also: Vec<Opinion<R::Decision>>,
-    /// The rules with obligations.
-    obliging: Vec<u32>,
+    /// The rules with obligations, each with the decision of its function.
+    obliging: Vec<(u32, Option<FunctionDecision>)>,
     conflict: Option<Conflict>,
     markers: Vec<Marker>,
     transforms: Vec<TransformStep<R::Decision>>,
@@ -346,14 +346,14 @@ impl<'p, R: Request> Decision<'p, R> {
             return None;
         }
         self.decided |= ordinary;
-        if let Some(rule) = decided.rule()
-            && self
-                .program
-                .rule(rule)
-                .is_some_and(|info| !info.obligations.is_empty())
-            && !self.obliging.contains(&rule)
+        if let Some((rule, function)) = decided.rule_and_function()
+            && self.obliges(rule, function)
+            && !self
+                .obliging
+                .iter()
+                .any(|known| same(known, (rule, function)))
         {
-            self.obliging.push(rule);
+            self.obliging.push((rule, function.cloned()));
         }
         let mut verdict = self.verdict(&decided, layer);
         if new && transformed.is_some() {
@@ -438,6 +438,21 @@ impl<'p, R: Request> Decision<'p, R> {
         verdict.unwrap_or(Verdict::Deny)
     }
 
+    /// Returns true if a rule, or the decision of its function, has obligations.
+    fn obliges(&self, rule: u32, function: Option<&FunctionDecision>) -> bool {
+        match function {
+            Some(FunctionDecision::Made(template)) => !template.obligations.is_empty(),
+            Some(FunctionDecision::Always(number)) => {
+                let template = self.program.template(*number);
+                template.is_some_and(|template| !template.obligations.is_empty())
+            }
+            None => {
+                let info = self.program.rule(rule);
+                info.is_some_and(|info| !info.obligations.is_empty())
+            }
+        }
+    }
+
     fn denies(&self) -> bool {
         let best = self.best.as_ref();
         self.conflict.is_some() || best.is_some_and(|best| best.verdict == Verdict::Deny)
@@ -459,10 +474,12 @@ impl<'p, R: Request> Decision<'p, R> {
         let own = deciding.decided.rule();
         self.transforms.retain(|step| Some(step.rule) != own);
         let (also, transforms) = (&self.also, &self.transforms);
-        self.obliging.retain(|rule| {
-            Some(*rule) != own
-                && !also.iter().any(|other| other.decided.rule() == Some(*rule))
-                && !transforms.iter().any(|step| step.rule == *rule)
+        self.obliging.retain(|known| {
+            let opinions = also.iter().chain([&deciding]);
+            let mut opinions = opinions.filter_map(|other| other.decided.rule_and_function());
+            let mut steps = transforms.iter();
+            !opinions.any(|other| same(known, other))
+                && !steps.any(|step| same(known, (step.rule, step.origin.function())))
         });
         LayeredOutcome {
             deciding,
@@ -475,6 +492,14 @@ impl<'p, R: Request> Decision<'p, R> {
             transformed,
         }
     }
+}
+
+/// Returns true if two rules, with the decisions of their functions, are the same.
+fn same(
+    (rule, function): &(u32, Option<FunctionDecision>),
+    other: (u32, Option<&FunctionDecision>),
+) -> bool {
+    (*rule, function.as_ref()) == other
 }
 
 /// The deciding rule of a layer as a transform, if it is one.

@@ -72,12 +72,7 @@ pub fn decode_within(bytes: &[u8], caches: &CacheBudget) -> Decode<Policy> {
     if let Some(found) = &policy.layers {
         let hosts = policy.rules.iter();
         let hosts = hosts.filter(|rule| matches!(rule.kind, Kind::Host)).count();
-        layers::check(
-            found,
-            policy.rules.len(),
-            hosts > 0,
-            policy.functions_oblige,
-        )?;
+        layers::check(found, policy.rules.len(), hosts > 0)?;
     }
     Ok(policy)
 }
@@ -201,7 +196,6 @@ impl<'a> Decoder<'a> {
                 refs: Vec::new(),
                 templates: Vec::new(),
                 monitors: false,
-                functions_oblige: false,
                 caches: caches.clone(),
             },
             leaves: HashMap::default(),

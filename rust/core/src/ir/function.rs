@@ -615,7 +615,6 @@ impl Reader<'_, '_> {
             None => Vec::new(),
             Some(item) => obligation_list(item, self.decoder.policy.profile)?,
         };
-        self.decoder.policy.functions_oblige |= !obligations.is_empty();
         let always = template(verdict, &args).map(|mut template| {
             template.obligations.clone_from(&obligations);
             self.decoder.template(template)

@@ -143,13 +143,8 @@ fn is_name(name: &str) -> bool {
         && bytes.all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
 }
 
-/// Checks that the layers have the rules of the policy, that no rule needs its host, and that no function binds calls to obligations.
-pub(super) fn check(
-    layers: &Layers,
-    rules: usize,
-    hosts: bool,
-    functions_oblige: bool,
-) -> Decode<()> {
+/// Checks that the layers have the rules of the policy, and that no rule needs its host.
+pub(super) fn check(layers: &Layers, rules: usize, hosts: bool) -> Decode<()> {
     let told = layers.items.last().map_or(0, |layer| layer.rules.1);
     if told as usize != rules {
         return Err(bad(format!(
@@ -158,12 +153,6 @@ pub(super) fn check(
     }
     if hosts {
         return Err(bad("a policy with layers has no host rules"));
-    }
-    if functions_oblige {
-        // The obligations of a layer that does not decide are those of its rule.
-        return Err(bad(
-            "a policy with layers has no functions with obligations",
-        ));
     }
     Ok(())
 }

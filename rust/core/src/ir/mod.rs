@@ -62,8 +62,6 @@ pub struct Policy {
     pub templates: Vec<DecisionTemplate>,
     /// True if a rule is monitored.
     pub monitors: bool,
-    /// True if a decision of a function has obligations.
-    pub functions_oblige: bool,
     /// The cache budget of all automata of the policy.
     pub caches: CacheBudget,
 }

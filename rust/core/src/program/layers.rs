@@ -2,7 +2,9 @@
 
 use crate::ir::layers::Layers;
 use crate::lang::Verdict;
-use crate::program::{DecidedBy, MISSING_SHADOW, Marker, NO_MATCH, TransformStep};
+use crate::program::{
+    DecidedBy, FunctionDecision, MISSING_SHADOW, Marker, NO_MATCH, TransformStep,
+};
 use crate::value::request::Request;
 
 /// The verdict of one layer.
@@ -23,8 +25,8 @@ pub struct LayeredOutcome<R: Request> {
     pub deciding: Opinion<R::Decision>,
     /// The layers that require an approval too.
     pub also: Vec<Opinion<R::Decision>>,
-    /// Other rules of which the obligations hold for the call, if it is permitted.
-    pub obliging: Vec<u32>,
+    /// Other rules of which the obligations hold for the call, if it is permitted: each with the decision of its function.
+    pub obliging: Vec<(u32, Option<FunctionDecision>)>,
     /// The approvals that hold for all these layers, if there are several.
     pub approvals: Option<Approvals>,
     /// Two layers of which no decision satisfies both: the decision is `deny`.
@@ -38,12 +40,15 @@ pub struct LayeredOutcome<R: Request> {
 }
 
 impl<R: Request> LayeredOutcome<R> {
-    /// The rules that take part, the deciding one last.
-    pub fn rules(&self) -> impl Iterator<Item = u32> {
-        let transforms = self.transforms.iter().map(|step| step.rule);
-        let also = self.also.iter().filter_map(|other| other.decided.rule());
-        let others = self.obliging.iter().copied().chain(transforms).chain(also);
-        others.chain(self.deciding.decided.rule())
+    /// The rules that take part, the deciding one last, each with the decision of its function.
+    pub fn rules(&self) -> impl Iterator<Item = (u32, Option<&FunctionDecision>)> {
+        let others = self.obliging.iter();
+        let others = others.map(|(rule, function)| (*rule, function.as_ref()));
+        let transforms = self.transforms.iter();
+        let transforms = transforms.map(|step| (step.rule, step.origin.function()));
+        let opinions = self.also.iter().chain([&self.deciding]);
+        let opinions = opinions.filter_map(|opinion| opinion.decided.rule_and_function());
+        others.chain(transforms).chain(opinions)
     }
 
     /// Returns true if the decision is that of the deciding layer alone.

@@ -58,6 +58,16 @@ impl<D> DecidedBy<D> {
             Self::NoMatch | Self::MissingShadow | Self::Aborted => None,
         }
     }
+
+    /// The rule that decided, if one did, with the decision of its function.
+    #[must_use]
+    pub fn rule_and_function(&self) -> Option<(u32, Option<&FunctionDecision>)> {
+        let function = match self {
+            Self::Function(_, decision) => Some(decision),
+            _ => None,
+        };
+        self.rule().map(|rule| (rule, function))
+    }
 }
 
 /// A decision that does not depend on the request.
@@ -100,6 +110,17 @@ pub enum Origin<D> {
     Host(D),
     /// The decision of its function.
     Function(FunctionDecision),
+}
+
+impl<D> Origin<D> {
+    /// The decision of a function.
+    #[must_use]
+    pub fn function(&self) -> Option<&FunctionDecision> {
+        match self {
+            Self::Function(decision) => Some(decision),
+            Self::Match | Self::Host(_) => None,
+        }
+    }
 }
 
 /// A transform on the way to the decision.
