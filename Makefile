@@ -272,6 +272,15 @@ bench-workers: build  ## measure workers, and the recovery of runs of killed one
 	$(BIN)/python benches/workers.py --json > $(BUILD)/workers_results.json
 	mv $(BUILD)/workers_results.json benches/workers_results.json
 
+.PHONY: release
+release:  ## date the section of the version in CHANGELOG.md (DATE=YEAR-MONTH-DAY, today by default), and try to publish the crate
+	@.ci/version --date $(DATE)
+	.ci/crate
+
+.PHONY: next-version
+next-version:  ## begin the version VERSION: in Cargo.toml, the locks, the pages that show it, and CHANGELOG.md
+	@.ci/version --begin $(VERSION)
+
 .PHONY: lock
 lock: setup  ## update the locked Python dependencies; writes uv.lock and .ci/requirements-dev.txt
 	.ci/lock $(BIN)

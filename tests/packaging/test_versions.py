@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,9 @@ import bobcat
 ROOT = Path(__file__).resolve().parents[2]
 WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
 CRATES = sorted(ROOT.glob("rust/*/Cargo.toml"))
+KINDS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
+
+SCRIPT = runpy.run_path(str(ROOT / ".ci/version"))
 
 
 def test_the_package_has_the_version_of_the_workspace() -> None:
@@ -64,40 +68,98 @@ def test_only_the_core_may_be_published_as_a_crate() -> None:
     assert {"description", "keywords", "categories"} <= core.keys()
 
 
+DATED = "## 1.2.3 - 2026-01-31\n\n* One.\n\n## 1.2.2 - 2026-01-01\n\n* Two.\n"
+OPEN = "# Changes\n\n## 1.2.3 - unreleased\n\n* One.\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci/version", tmp_path / ".ci")
+    (tmp_path / "Cargo.toml").write_text('[workspace.package]\nversion = "1.2.3"\n\n[x]\ny = { version = "1.2.3" }\n')
+    (tmp_path / "Cargo.lock").write_text(
+        'name = "bobcat-core"\nversion = "1.2.3"\n\nname = "memchr"\nversion = "1.2.3"\n'
+    )
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "page.md").write_text("`bobcat-1.2.3-cp311.whl`, bobcat/actions@v1.2.3, memchr 1.2.3\n")
+    return tmp_path
+
+
+def _version(place: Path, *arguments: str) -> tuple[int, str]:
+    command = [sys.executable, str(place / ".ci/version"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode == 0) == (done.stderr == ""), done.stderr
+    return done.returncode, done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "changes", "code", "out"),
     [
-        ([], "## Unreleased\n", 0, "1.2.3\n"),
-        (
-            ["v1.2.3"],
-            "## Unreleased\n\n## 1.2.3 - 2026-01-31\n\n* One.\n\n## 1.2.2 - 2026-01-01\n\n* Two.\n",
-            0,
-            "1.2.3\n",
-        ),
-        (["--notes", "v1.2.3"], "## 1.2.3 - 2026-01-31\n\n* One.\n\n## 1.2.2 - 2026-01-01\n\n* Two.\n", 0, "* One.\n"),
+        ([], OPEN, 0, "1.2.3\n"),
+        (["v1.2.3"], DATED, 0, "1.2.3\n"),
+        (["--notes", "v1.2.3"], DATED, 0, "* One.\n"),
         (["--notes", "v1.2.3"], "## 1.2.3 - 2026-01-31\n\n* One.\n", 0, "* One.\n"),
-        (["v1.2.3"], "## Unreleased\n", 1, ""),
+        (["v1.2.3"], OPEN, 1, ""),
         (["v1.2.3"], "## 1.2.3\n", 1, ""),
         (["v1.2.4"], "## 1.2.4 - 2026-01-31\n", 1, ""),
-        (["1.2.3"], "## 1.2.3 - 2026-01-31\n", 1, ""),
+        (["1.2.3"], DATED, 1, ""),
+        (["--date", "31.1.2026"], OPEN, 1, ""),
+        (["--date"], DATED, 1, ""),
+        (["--begin", "1.2.4"], OPEN, 1, ""),
+        (["--begin", "1.2.3"], DATED, 1, ""),
+        (["--begin", "1.3"], DATED, 1, ""),
+        (["--notes"], DATED, 1, ""),
     ],
 )
 def test_a_release_needs_its_tag_and_its_section(
-    arguments: list[str], changes: str, code: int, out: str, tmp_path: Path
+    arguments: list[str], changes: str, code: int, out: str, checkout: Path
 ) -> None:
-    (tmp_path / ".ci").mkdir()
-    script = tmp_path / ".ci" / "version"
-    shutil.copy(ROOT / ".ci/version", script)
-    (tmp_path / "Cargo.toml").write_text('[workspace.package]\nversion = "1.2.3"\n')
-    (tmp_path / "CHANGELOG.md").write_text(changes)
-    done = subprocess.run([sys.executable, str(script), *arguments], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (code, out), done.stderr
+    (checkout / "CHANGELOG.md").write_text(changes)
+    assert _version(checkout, *arguments) == (code, out)
+    assert (checkout / "CHANGELOG.md").read_text() == changes
+
+
+def test_a_release_is_dated_and_the_next_version_begun(checkout: Path) -> None:
+    changes = checkout / "CHANGELOG.md"
+    changes.write_text(OPEN)
+    assert _version(checkout, "--date", "2026-01-31") == (0, "v1.2.3\n")
+    assert changes.read_text() == "# Changes\n\n## 1.2.3 - 2026-01-31\n\n* One.\n"
+    assert _version(checkout, "--notes", "v1.2.3") == (0, "* One.\n")
+
+    assert _version(checkout, "--begin", "1.3.0") == (0, "1.3.0\n")
+    assert changes.read_text().startswith("# Changes\n\n## 1.3.0 - unreleased\n\n## 1.2.3 - 2026-01-31\n")
+    assert (checkout / "Cargo.toml").read_text().count("1.3.0") == 1
+    assert (checkout / "Cargo.lock").read_text().startswith('name = "bobcat-core"\nversion = "1.3.0"\n')
+    assert 'name = "memchr"\nversion = "1.2.3"' in (checkout / "Cargo.lock").read_text()
+    page = "`bobcat-1.3.0-cp311.whl`, bobcat/actions@v1.3.0, memchr 1.2.3\n"
+    assert (checkout / "docs" / "page.md").read_text() == page
+    assert _version(checkout) == (0, "1.3.0\n")
+
+
+def test_the_locks_and_the_pages_show_the_version_of_the_workspace() -> None:
+    locked = {
+        (name, package["name"]): package["version"]
+        for name in SCRIPT["LOCKS"]
+        for package in tomllib.loads((ROOT / name).read_text(encoding="utf-8"))["package"]
+        if package["name"] in {"bobcat-core", "bobcat-hook", "bobcat-py", "bobcat-session"}
+    }
+    assert len(locked) == 5
+    assert set(locked.values()) == {WORKSPACE["version"]}
+    pages = {page: SCRIPT["SHOWN"].findall(page.read_text(encoding="utf-8")) for page in SCRIPT["shown_in"]()}
+    assert ROOT / "docs/how-to/install.md" in pages
+    for page, found in pages.items():
+        assert {number for _, number in found} == {WORKSPACE["version"]}, page
 
 
 def test_the_change_log_names_releases_with_their_dates() -> None:
-    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert headings[0] == "Unreleased"
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    number, _, day = headings[0].partition(" - ")
+    assert number == WORKSPACE["version"]
+    assert day == "unreleased" or re.fullmatch(r"\d{4}-\d{2}-\d{2}", day)
     assert all(re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d{2}-\d{2}", heading) for heading in headings[1:])
+    kinds = re.findall(r"^### (.*)$", text.split("\n## ")[1], re.MULTILINE)
+    assert kinds == [kind for kind in KINDS if kind in kinds]
 
 
 def _release(text: str) -> tuple[int, ...]:
