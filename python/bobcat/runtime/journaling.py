@@ -223,7 +223,8 @@ class RunJournal:
         if isinstance(why, Superseded) and self._unwritten and self.reacquires:
             return  # the first write finds out, and acquires the run again
         reason = why.detail if isinstance(why, Superseded) else why.error
-        log.warning("run %s: the lease is lost: %s", self._run_id, reason, extra={"run_id": self._run_id})
+        if self._interrupts.lease_ok or isinstance(why, Superseded):  # not again for each renewal that fails
+            log.warning("run %s: the lease is lost: %s", self._run_id, reason, extra={"run_id": self._run_id})
         self._interrupts.notify_lease_lost(why)
 
     # Any: store calls with any arguments and results.

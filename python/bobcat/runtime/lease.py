@@ -66,6 +66,7 @@ class LeaseKeeper:
         self._lease: Lease | None = None
         self.end = 0.0
         self.due = 0.0
+        self.problem = SUSPENDED
         self.paused = False
         """While true, the lease is neither renewed nor expired: a transaction of the store protects it."""
         self.unrecorded: Mapping[str, Any] = {}
@@ -107,7 +108,7 @@ class LeaseKeeper:
         self._set_lease(await self.store.renew(self.lease, seconds=self.seconds), began)
 
     def _set_lease(self, lease: Lease, began: float) -> None:
-        self._lease = lease
+        self._lease, self.problem = lease, SUSPENDED
         self.due = began + self.seconds / 3
         self.end = began + self.seconds * 0.9
 
@@ -180,14 +181,14 @@ class LeaseKeeper:
             lease_thread().add(self, renewals)
 
     async def _heartbeat(self, on_loss: Callable[[Loss], None]) -> None:
-        problem, retry = SUSPENDED, self.seconds / RETRIES_PER_LEASE
+        retry = self.seconds / RETRIES_PER_LEASE
         while True:
             await asyncio.sleep(max(0.0, self.due - self._now()))
             if self.paused or not self.is_due():
                 await asyncio.sleep(retry)
                 continue
             if self._now() >= self.end:
-                on_loss(StoreFailed(f"store.renew failed: {problem}"))
+                on_loss(StoreFailed(f"store.renew failed: {self.problem}"))
             try:
                 async with asyncio.timeout(self._renewal_timeout()):
                     await self.renew()
@@ -195,7 +196,7 @@ class LeaseKeeper:
                 on_loss(Superseded(str(lost)))
                 return
             except Exception as error:
-                problem = format_exception(error)
+                self.problem = format_exception(error)
                 await asyncio.sleep(retry)
 
     async def detect_rollback(self) -> None:

@@ -48,6 +48,8 @@ class HeldLease(Protocol):
     paused: bool
     """While true, a transaction of the store protects the lease: it is neither renewed nor expired."""
     loop: asyncio.AbstractEventLoop
+    problem: str
+    """Reason for which the last renewal failed; `SUSPENDED` when it did not fail."""
 
     @property
     def lease(self) -> Lease:
@@ -166,14 +168,14 @@ class LeaseThread:
             if why is not None:
                 if now >= held.end and self._is_held(held):
                     held.failed(why)
-                held.due = now + held.seconds / RETRIES_PER_LEASE
+                held.due, held.problem = now + held.seconds / RETRIES_PER_LEASE, why
 
     async def _renew_together(self, leases: list[HeldLease], renewals: Renewals) -> str | None:
         """Renew leases with one statement; return the problem, if there was one."""
         began, seconds = time.monotonic(), leases[0].seconds
         for held in leases:
             if began >= held.end and self._is_held(held):
-                held.failed(SUSPENDED)
+                held.failed(held.problem)
         before = [held.lease for held in leases]
         try:
             async with asyncio.timeout(max(min(held.end for held in leases) - began, seconds / 3)):
