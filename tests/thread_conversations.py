@@ -66,7 +66,7 @@ async def collect(events: Any) -> list[ThreadEvent]:
 
 KINDS = (
     "thread", "thread.key", "thread.note", "thread.pin", "thread.cancel", "thread.attachment", "approval",
-    "approval-step", "attachment", "attachment.chunk",
+    "approval-step", "waiting", "attachment", "attachment.chunk",
 )  # fmt: skip
 """Kinds of the documents that threads leave in a store."""
 

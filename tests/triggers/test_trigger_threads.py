@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from bobcat import Approvals, Thread, compile_policy
-from bobcat.threads import Asked, Ended, TurnStarted
+from bobcat.approvals.waking import LOOK_SECONDS, WAITING, wait_for
+from bobcat.threads import Asked, Ended, Threads, TurnStarted
 from bobcat.threads.journal import ThreadJournal
 from bobcat.threads.sending import send_message
 from bobcat.triggers import TriggerError
@@ -99,11 +100,94 @@ async def test_a_turn_that_asks_continues_after_the_answer(place: Place) -> None
     assert place.effects == 0
     await place.work()
     assert len(await events(place, Asked)) == 1, "an attempt without an answer does not ask again"
-    await Approvals(place.store).grant(asked.approvals[0], approver="alice")
-    place.store.forward(seconds=30)
+    assert (await Approvals(place.store).grant(asked.approvals[0], approver="alice")).requeued
     await place.work()
     assert ([each.outcome for each in await events(place, Ended)], place.effects) == (["succeeded"], 1)
     assert (await place.store.run((await place.triggers.history(id))[0].run_id)).status == "succeeded"  # type: ignore[union-attr]
+
+
+async def asked_turn(place: Place) -> tuple[str, str]:
+    """The run of a firing whose turn waits, and the approval."""
+    place.app.state["policy"] = ASKING
+    id = await add(place)
+    place.store.forward(minutes=1)
+    await place.work()
+    (asked,) = await events(place, Asked)
+    return (await place.triggers.history(id))[0].run_id, asked.approvals[0]
+
+
+async def status(place: Place, run_id: str) -> str | None:
+    run = await place.store.run(run_id)
+    return None if run is None else run.status
+
+
+async def test_a_waiting_turn_is_not_looked_at_before_its_approval_expires(place: Place) -> None:
+    _, approval = await asked_turn(place)
+    expires = (await Approvals(place.store).show(approval)).expires
+    assert await place.store.next_due() == expires
+
+
+async def test_an_answer_wakes_the_firing_when_its_process_dies_before_it_has(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id, approval = await asked_turn(place)
+
+    async def die(*_: Any) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bobcat.approvals.inbox.wake", die)
+        with pytest.raises(KeyboardInterrupt):
+            await Approvals(place.store).grant(approval, approver="alice")
+    assert await status(place, run_id) == "suspended"
+    place.store.forward(seconds=LOOK_SECONDS)
+    await place.work()
+    assert (await status(place, run_id), place.effects) == ("succeeded", 1)
+
+
+async def test_an_answer_while_the_firing_is_being_suspended_wakes_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    granted = False
+
+    async def answered_before(store: Any, asking: str, waiting: str) -> bool:
+        nonlocal granted
+        if not granted:
+            (asked,) = await Approvals(store).list()
+            granted = not (await Approvals(store).grant(asked.id, approver="alice")).requeued
+        return await wait_for(store, asking, waiting)
+
+    monkeypatch.setattr("bobcat.workers.suspended.wait_for", answered_before)
+    run_id, _ = await asked_turn(place)
+    assert (granted, await status(place, run_id), place.effects) == (True, "succeeded", 1)
+
+
+async def test_a_firing_suspended_by_an_earlier_release_is_woken_by_an_answer(place: Place) -> None:
+    run_id, approval = await asked_turn(place)
+    (entry,) = await place.store.scan(WAITING)
+    await place.store.discard(entry)
+    await place.store.look_at(run_id, await place.store.now())
+    await place.work()
+    assert (await Approvals(place.store).grant(approval, approver="alice")).requeued
+    await place.work()
+    assert (await status(place, run_id), place.effects) == ("succeeded", 1)
+
+
+async def test_the_cancellation_of_a_waiting_turn_ends_its_firing(place: Place) -> None:
+    run_id, _ = await asked_turn(place)
+    async with thread(place) as talk:
+        await talk.cancel("no more")
+    await place.work()
+    assert (await status(place, run_id), place.effects) == ("cancelled", 0)
+
+
+async def test_a_purged_thread_leaves_no_waiting_run(place: Place) -> None:
+    await asked_turn(place)
+    assert len(await place.store.scan(WAITING)) == 1
+    threads = Threads(place.store)
+    await threads.delete("acme/42", keep_days=0)
+    assert (await threads.purge()).erased == ("acme/42",)
+    assert await place.store.scan(WAITING) == ()
 
 
 async def test_a_withdrawn_consent_ends_a_turn_that_waits(place: Place) -> None:
@@ -114,7 +198,6 @@ async def test_a_withdrawn_consent_ends_a_turn_that_waits(place: Place) -> None:
     (asked,) = await events(place, Asked)
     await place.triggers.withdraw(id)
     await Approvals(place.store).grant(asked.approvals[0], approver="alice")
-    place.store.forward(seconds=30)
     await place.work()
     (ended,) = await events(place, Ended)
     assert (ended.outcome, place.effects) == ("cancelled", 0)

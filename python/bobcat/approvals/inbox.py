@@ -23,18 +23,16 @@ from bobcat.approvals.record import (
     granted_digest,
     step_key,
 )
+from bobcat.approvals.waking import look_soon, wake
 from bobcat.errors import ApprovalError
 from bobcat.ir.canonical import EncodingError
 from bobcat.logs import logger
 from bobcat.model.frozen import thaw
-from bobcat.stores.protocol import DurableStore, RunStatus, StatusConflict, VersionConflict, change_status
+from bobcat.stores.protocol import DurableStore, VersionConflict
 from bobcat.text.display import safe_text
 
 PAGE = 100
-SUSPENDED: tuple[RunStatus, ...] = ("suspended",)
 log = logger("approvals")
-JOB_KIND = "job"
-"""Kind of the documents from which workers create runs; `bobcat.workers` writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +182,8 @@ class Approvals:
             after = answered(before, now)
             if after is before:
                 return AnswerResult(before, changed=False, requeued=await self._requeue(before))
+            if after.status != "pending":
+                await look_soon(self._store, after.run_id)
             try:
                 await self._store.put(KIND, id, after.to_json(), expected=entry.version)
             except VersionConflict:
@@ -215,17 +215,7 @@ class Approvals:
         """Put the run of an answered approval back in the queue. The worker that takes it reads the answer itself."""
         if approval.status == "pending" or approval.used is not None:
             return False
-        run = await self._store.run(approval.run_id)
-        if run is None or run.status != "suspended":
-            return False
-        if await self._store.get(JOB_KIND, approval.run_id) is None:
-            return False  # no worker can recreate it: the program that began it calls `run_agent` again
-        detail = {**run.detail, "woken_by": approval.id}
-        try:
-            await change_status(self._store, approval.run_id, "queued", expected=SUSPENDED, detail=detail)
-        except StatusConflict:  # another process has resumed or ended it
-            return False
-        return True
+        return await wake(self._store, approval.run_id, {"woken_by": approval.id})
 
 
 def _check_certainty(approval: Approval, uncertain: bool) -> None:

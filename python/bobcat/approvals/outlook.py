@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bobcat.approvals.hook_calls import workspace_of
-from bobcat.approvals.inbox import JOB_KIND
 from bobcat.approvals.record import Approval
+from bobcat.approvals.waking import JOB_KIND, waiting_runs
 from bobcat.stores.protocol import DurableStore
 from bobcat.text.display import safe_text
 
@@ -14,9 +14,9 @@ async def outlook(store: DurableStore, approval: Approval) -> str:
     if await workspace_of(store, approval.run_id) is not None:
         permitted = "permitted, once" if approval.status == "granted" else "refused, and after that asked about again"
         return f"the next proposal of the same call is {permitted}"
-    run = await store.run(approval.run_id)
-    has_job = await store.get(JOB_KIND, approval.run_id) is not None
-    return _run_outlook(safe_text(approval.run_id), None if run is None else run.status, has_job=has_job)
+    run_id = (await waiting_runs(store, approval.run_id))[-1]
+    run, has_job = await store.run(run_id), await store.get(JOB_KIND, run_id) is not None
+    return _run_outlook(safe_text(run_id), None if run is None else run.status, has_job=has_job)
 
 
 def _run_outlook(run_id: str, status: str | None, *, has_job: bool) -> str:

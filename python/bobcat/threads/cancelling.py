@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from bobcat.approvals.waking import wake
 from bobcat.journal.index import index_journal
 from bobcat.runtime.compat import DEFAULTS
 from bobcat.runtime.hash_chain import check_chain
@@ -80,6 +81,7 @@ async def record_cancellation(journal: ThreadJournal, begun: Begun, options: Opt
         body = {"step": 0, "error": text, "code": "cancelled"}
         await run.write("run.cancelled", body, "", interrupts.now())
         await store.set_status(run_id, "cancelled", detail={"error": text}, lease=run.lease_keeper.lease)
+        await wake(store, run_id, {})
     finally:
         await run.lease_keeper.release()
     return True

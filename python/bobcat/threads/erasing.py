@@ -15,6 +15,7 @@ from typing import Any
 
 from bobcat.approvals.record import KIND as APPROVALS
 from bobcat.approvals.record import STEP_KIND
+from bobcat.approvals.waking import WAITING
 from bobcat.runtime.scopes import TALLY, scope_id
 from bobcat.stores.protocol import DurableStore, Entry, RunBusy, VersionConflict, erasable
 from bobcat.threads.exporting import DOCUMENTS
@@ -96,7 +97,7 @@ async def _erase_thread(store: DurableStore, entry: Entry) -> Entry:
     async for record in journal.forwards():
         if record.kind == TURN:
             await _erase_run(store, entry, turn_id(thread, record.body["turn"]))
-    for kind in DOCUMENTS:
+    for kind in (*DOCUMENTS, WAITING):
         async for document in every(store, kind, f"{journal.run_id}#"):
             await _discard(store, entry, document)
     counts = scope_id("session", thread)

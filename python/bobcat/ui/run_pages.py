@@ -9,8 +9,9 @@ from html import escape
 from typing import TypeGuard, assert_never
 from urllib.parse import urlencode
 
-from bobcat.approvals.inbox import JOB_KIND, Approvals
+from bobcat.approvals.inbox import Approvals
 from bobcat.approvals.record import Approval
+from bobcat.approvals.waking import JOB_KIND
 from bobcat.errors import JobError
 from bobcat.journal.records import StepRecord
 from bobcat.pages.html import cell, code, facts, name, section, table, text

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from bobcat.approvals.inbox import JOB_KIND
+from bobcat.approvals.waking import JOB_KIND
 from bobcat.errors import JobError
 from bobcat.model.frozen import thaw
 from bobcat.model.plain_fields import fields_to_json

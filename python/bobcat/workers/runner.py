@@ -282,8 +282,7 @@ class Runner:
                 return Delivery("busy", again, result.error, begun=begun)
             case "suspended":
                 # An answer may have come between the run's end and this line.
-                waits = job.run_id, result.approvals, job.detail()
-                if await wake_or_postpone(self.queue, *waits, is_turn=bool(job.thread)):
+                if await wake_or_postpone(self.queue, job.run_id, result.approvals, job.detail()):
                     return Delivery("queued", await self.store.now())
                 return Delivery("suspended", error=result.error)
             case "failed":

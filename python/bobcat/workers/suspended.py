@@ -1,4 +1,7 @@
-"""Suspended runs: queued again when one of their approvals has been answered or has expired."""
+"""Suspended runs: queued again when one of their approvals has been answered or has expired.
+
+An answer wakes its run by itself (`bobcat.approvals.waking`): here is what no answer announces.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from bobcat.approvals import Approvals
+from bobcat.approvals.waking import SUSPENDED, wait_for
 from bobcat.errors import ApprovalError
 from bobcat.logs import logger
-from bobcat.stores.protocol import DurableStore, RunStatus, RunSummary, StatusConflict, change_status
+from bobcat.stores.protocol import DurableStore, RunSummary, StatusConflict, change_status
 from bobcat.stores.queue import QueueStore
 from bobcat.text.json_text import format_exception
 
@@ -19,9 +23,6 @@ log = logger("workers")
 PAGE = 100
 RETRY_SECONDS = 60.0
 """Time until a run whose approvals cannot be read is looked at again."""
-TURN_SECONDS = 10.0
-"""Interval between looks at the approvals of a turn of a thread."""
-SUSPENDED: tuple[RunStatus, ...] = ("suspended",)
 
 
 class ApprovalsState(NamedTuple):
@@ -29,19 +30,22 @@ class ApprovalsState(NamedTuple):
 
     answered: bool
     expires: datetime | None = None
+    asking: frozenset[str] = frozenset()
+    """The runs that asked the pending ones."""
 
 
 async def approvals_state(store: DurableStore, ids: Iterable[str]) -> ApprovalsState:
     """The state of these approvals. One that is in another store wakes its run from there."""
-    inbox, expires = Approvals(store), list[datetime]()
+    inbox, expires, asking = Approvals(store), list[datetime](), set[str]()
     for id in ids:
         with suppress(ApprovalError):
             approval = await inbox.show(id)
             if approval.status != "pending":
                 return ApprovalsState(answered=True)
+            asking.add(approval.run_id)
             if approval.expires is not None:
                 expires.append(approval.expires)
-    return ApprovalsState(answered=False, expires=min(expires, default=None))
+    return ApprovalsState(answered=False, expires=min(expires, default=None), asking=frozenset(asking))
 
 
 async def answered(store: DurableStore, ids: Iterable[str]) -> bool:
@@ -54,21 +58,18 @@ async def wake_or_postpone(
     run_id: str,
     ids: Iterable[str],
     detail: dict[str, Any],  # Any: JSON
-    *,
-    is_turn: bool,
 ) -> bool:
     """Queue a suspended run again if it has been answered, and return true; else set the time of the next look.
 
-    An answer wakes the run that asked. A turn of a thread (`is_turn`) asks in the name of the thread, so its run is
-    looked at every `TURN_SECONDS`.
+    A turn of a thread asks in its own name, so the run that waits for it is recorded: the answer wakes both.
     """
+    ids = tuple(ids)
     state = await approvals_state(store, ids)
+    others = state.asking - {run_id}
+    if others and any([await wait_for(store, asking, run_id) for asking in sorted(others)]):
+        state = await approvals_state(store, ids)  # an answer before that record has woken nothing
     if not state.answered:
-        moment = state.expires
-        if is_turn:
-            soon = await store.now() + timedelta(seconds=TURN_SECONDS)
-            moment = soon if moment is None else min(moment, soon)
-        await store.look_at(run_id, moment)
+        await store.look_at(run_id, state.expires)
         return False
     with suppress(StatusConflict):  # another process has resumed it
         await change_status(store, run_id, "queued", expected=SUSPENDED, detail=detail)
@@ -91,4 +92,4 @@ async def wake_overdue(store: QueueStore) -> None:
 
 async def _look(store: QueueStore, run: RunSummary) -> None:
     ids: Any = run.detail.get("approvals", ())  # Any: JSON that another program may have written
-    await wake_or_postpone(store, run.run_id, map(str, ids), dict(run.detail), is_turn="thread" in run.detail)
+    await wake_or_postpone(store, run.run_id, map(str, ids), dict(run.detail))
