@@ -1,6 +1,7 @@
 """Durable runs of three steps by Bobcat and by DBOS, in turn, on one PostgreSQL. `make bench-dbos` keeps the figures.
 
-The server is started from the installed binaries with `fsync` on, and each side has a database of its own there. The
+With `--checkout DIR` instead, the other side is Bobcat of another checkout, whose core must be built. The server is
+started from the installed binaries with `fsync` on, and each side has a database of its own there. The
 same statistics of the server count the statements, the commits and the waits for the disk of both.
 """
 
@@ -13,11 +14,11 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
@@ -36,8 +37,28 @@ STATISTICS = {
 }
 
 
+class Side(NamedTuple):
+    """A program with its interpreter, the directory of its package, and the database that it has for itself."""
+
+    program: str
+    python: str
+    package: Path | None
+    database: str
+
+
+def sides_beside(dbos_python: str | None, checkout: Path | None) -> dict[str, Side]:
+    """Bobcat, and what it is measured beside."""
+    here = Path(bobcat.__file__).parent.parent
+    sides = {"bobcat": Side("with_bobcat", sys.executable, here, "beside_bobcat")}
+    if dbos_python is not None:
+        sides["dbos"] = Side("with_dbos", dbos_python, None, "beside_dbos")
+    if checkout is not None:
+        sides["checkout"] = Side("with_bobcat", sys.executable, checkout / "python", "beside_checkout")
+    return sides
+
+
 @contextmanager
-def server() -> Iterator[str]:
+def server(sides: Iterable[Side]) -> Iterator[str]:
     """The URL of a PostgreSQL of this bench's own, which counts its statements."""
     sys.path.insert(0, str(HERE.parent / "tests"))
     services = import_module("services")
@@ -48,8 +69,8 @@ def server() -> Iterator[str]:
         made.start()
         with psycopg.connect(made.url, autocommit=True) as connection:
             connection.execute("CREATE EXTENSION pg_stat_statements")
-            for name in ("with_bobcat", "with_dbos"):
-                connection.execute(f"CREATE DATABASE {name}".encode())
+            for side in sides:
+                connection.execute(f"CREATE DATABASE {side.database}".encode())
         yield made.url
     finally:
         made.close()
@@ -66,19 +87,19 @@ def counted(url: str, database: str) -> dict[str, int]:
     return {name: int(row[0]) for name, row in found.items() if row is not None}
 
 
-def measured(url: str, side: str, python: str, concurrent: int, seconds: float) -> dict[str, float]:
+def measured(url: str, side: Side, concurrent: int, seconds: float) -> dict[str, float]:
     """One slice of a side: its figures per run."""
-    path = [str(HERE), *([str(Path(bobcat.__file__).parent.parent)] if side == "with_bobcat" else [])]
-    program = HERE / "durable_peers" / f"{side}.py"
-    database = url.rpartition("/")[0] + f"/{side}"
-    command = [python, str(program), database, str(concurrent), str(seconds), os.urandom(4).hex()]
-    before = counted(url, side)
+    path = [str(HERE), *([] if side.package is None else [str(side.package)])]
+    program = HERE / "durable_peers" / f"{side.program}.py"
+    database = url.rpartition("/")[0] + f"/{side.database}"
+    command = [side.python, str(program), database, str(concurrent), str(seconds), os.urandom(4).hex()]
+    before = counted(url, side.database)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
     found = json.loads(done.stdout.splitlines()[-1])
-    after = counted(url, side)
+    after = counted(url, side.database)
     every = found["runs"] + found["warm"]
     return {
         "runs_per_second": found["runs"] / found["seconds"],
@@ -88,29 +109,23 @@ def measured(url: str, side: str, python: str, concurrent: int, seconds: float) 
     }
 
 
-def measure(python: str, *, rounds: int = ROUNDS, seconds: float = SECONDS) -> dict[str, Any]:
-    """All figures: of each, that of the round with the most runs. The sides take turns."""
-    sides = {"bobcat": ("with_bobcat", sys.executable), "dbos": ("with_dbos", python)}
+def measure(sides: dict[str, Side], *, rounds: int, seconds: float, concurrents: Sequence[int]) -> dict[str, Any]:
+    """All figures: of each, that of the round with the most runs. The sides take turns, and who begins changes."""
     best: dict[str, dict[str, dict[str, float]]] = {name: {} for name in sides}
-    with server() as url:
-        for side, interpreter in sides.values():  # the first start makes the tables
-            measured(url, side, interpreter, 1, 0.2)
-        for _ in range(rounds):
-            for concurrent in CONCURRENT:
-                for name, (side, interpreter) in sides.items():
-                    seen = measured(url, side, interpreter, concurrent, seconds)
+    with server(sides.values()) as url:
+        for side in sides.values():  # the first start makes the tables
+            measured(url, side, 1, 0.2)
+        for number in range(rounds):
+            for concurrent in concurrents:
+                for name in list(sides)[:: 1 if number % 2 == 0 else -1]:
+                    seen = measured(url, sides[name], concurrent, seconds)
                     known = best[name].get(str(concurrent))
                     if known is None or seen["runs_per_second"] > known["runs_per_second"]:
                         best[name][str(concurrent)] = seen
-    version = subprocess.run(
-        [python, "-c", "import importlib.metadata as m; print(m.version('dbos'))"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
     return {
-        "command": "make bench-dbos",
+        "command": "make bench-dbos" if "dbos" in sides else "python benches/beside_dbos.py --checkout",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "load_average": os.getloadavg()[0],
-        "dbos": version.stdout.strip(),
         "rounds": rounds,
         "sides": best,
     }
@@ -119,17 +134,34 @@ def measure(python: str, *, rounds: int = ROUNDS, seconds: float = SECONDS) -> d
 def main() -> None:
     """Measure, print, and write what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--dbos-python", required=True, help="the interpreter of durable_peers/requirements.txt")
+    parser.add_argument("--dbos-python", help="the interpreter of durable_peers/requirements.txt")
+    parser.add_argument("--checkout", type=Path, help="another checkout of Bobcat, with a built core")
+    parser.add_argument("--concurrent", type=int, nargs="+", default=CONCURRENT)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--keep", type=Path, help="write the figures into this file, and the table into the page")
     given = parser.parse_args()
-    results = measure(given.dbos_python, rounds=given.rounds, seconds=given.seconds)
+    sides = sides_beside(given.dbos_python, given.checkout)
+    if len(sides) == 1 or (given.keep is not None and "dbos" not in sides):
+        parser.error("give --dbos-python, or --checkout without --keep")
+    results = measure(sides, rounds=given.rounds, seconds=given.seconds, concurrents=given.concurrent)
+    if given.dbos_python is not None:
+        results["dbos"] = version_of_dbos(given.dbos_python)
     text = json.dumps(results, indent=2)
     print(text)
+    if given.checkout is not None:
+        for at, seen in results["sides"]["bobcat"].items():
+            ratio = seen["runs_per_second"] / results["sides"]["checkout"][at]["runs_per_second"]
+            print(f"{at} at a time: {ratio:.2f} times the runs per second of {given.checkout}")
     if given.keep is not None:
         given.keep.write_text(f"{text}\n", encoding="utf-8")
         update_page(results)
+
+
+def version_of_dbos(python: str) -> str:
+    """The version of DBOS in the environment of this interpreter."""
+    asked = [python, "-c", "import importlib.metadata as m; print(m.version('dbos'))"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -165,10 +165,10 @@ PLACES = {"sqlite": sqlite_place, "postgres": postgres_place, "redis": redis_pla
 
 
 @contextmanager
-def worker(url: str, notes: Path, options: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[str]]:
-    """A worker process."""
-    command = [sys.executable, "-m", "bobcat", "worker", str(APP), "--store", url, *options]
-    environment = {**os.environ, "BENCH_NOTES": str(notes)}
+def worker(url: str, notes: Path, **variables: str) -> Iterator[subprocess.Popen[str]]:
+    """A worker process, with these environment variables too."""
+    command = [sys.executable, "-m", "bobcat", "worker", str(APP), "--store", url]
+    environment = {**os.environ, "BENCH_NOTES": str(notes), **variables}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
     process.stderr.readline()
@@ -179,9 +179,9 @@ def worker(url: str, notes: Path, options: tuple[str, ...] = ()) -> Iterator[sub
         process.communicate(timeout=60)
 
 
-def idle(place: Place, notes: Path, seconds: float, options: tuple[str, ...] = ()) -> dict[str, float]:
+def idle(place: Place, notes: Path, seconds: float) -> dict[str, float]:
     """Share of a core, and statements a second, of a worker that sleeps."""
-    with worker(place.url, notes, options) as process:
+    with worker(place.url, notes) as process:
         time.sleep(SETTLE_SECONDS)
         counted = place.statements() if place.statements else 0
         began, used = time.perf_counter(), cpu_seconds(process.pid)
@@ -241,12 +241,18 @@ async def starts(place: Place, notes: Path, rounds: int) -> dict[str, float]:
         async def enqueue(run_id: str) -> None:
             await jobs.enqueue("short", run_id=run_id)
 
-        async def grant(run_id: str) -> None:
-            (asked,) = await desk.list(run_id=run_id)
+        async def grant(run_id: str, asking: str | None = None) -> None:
+            (asked,) = await desk.list(run_id=asking or run_id)
             await desk.grant(asked.id, approver="alice")
 
-        async def ask(run_id: str) -> None:
-            await jobs.enqueue("asks", run_id=run_id)
+        async def grant_turn(run_id: str) -> None:
+            await grant(run_id, f"thread:{run_id}#1")
+
+        async def ask_in_thread(run_id: str) -> None:
+            await ask(run_id, thread=run_id)
+
+        async def ask(run_id: str, thread: str = "") -> None:
+            await jobs.enqueue("asks", run_id=run_id, thread=thread)
             while (run := await store.run(run_id)) is None or run.status != "suspended":  # noqa: ASYNC110 - as below
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.2)
@@ -261,6 +267,7 @@ async def starts(place: Place, notes: Path, rounds: int) -> dict[str, float]:
 
         paths: Mapping[str, tuple[Callable[[str], Awaitable[None]], Callable[[str], Awaitable[None]]]] = {
             "enqueue": (nothing, enqueue), "grant": (ask, grant), "at its time": (nothing, scheduled),
+            "grant of a turn": (ask_in_thread, grant_turn),
         }  # fmt: skip
         for path, (prepare, act) in paths.items():
             took = []
@@ -312,7 +319,7 @@ def main() -> None:
             found["filled"] = idle(place, notes, asked.seconds)
             if place.statements is None:
                 found["filled"]["statements"] = traced_statements(place, asked.seconds)
-            with worker(place.url, notes):
+            with worker(place.url, notes, BENCH_TURNS="1"):
                 time.sleep(SETTLE_SECONDS)
                 found["start ms"] = asyncio.run(starts(place, notes, asked.rounds))
             figures[name] = found

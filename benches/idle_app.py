@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bobcat import FinalAnswer, Message, ToolCall, ToolSet, compile_policy, tool
+from bobcat.triggers import WorkerTriggers
 from bobcat.workers import Job, Workers
 
 POLICY = compile_policy("""
@@ -15,6 +16,8 @@ rules:
   - {id: asks, match: {tool: pay}, decision: approve_required, approvers: [alice], timeout_seconds: 3600}
 """)
 workers = Workers()
+if os.environ.get("BENCH_TURNS"):  # they are looked at every two seconds
+    WorkerTriggers(workers)
 
 
 @tool()
