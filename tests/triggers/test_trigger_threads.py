@@ -162,7 +162,7 @@ async def test_an_answer_while_the_firing_is_being_suspended_wakes_it(
     assert (granted, await status(place, run_id), place.effects) == (True, "succeeded", 1)
 
 
-async def test_a_firing_suspended_by_an_earlier_release_is_woken_by_an_answer(place: Place) -> None:
+async def test_a_firing_suspended_by_an_earlier_release_continues_after_an_answer(place: Place) -> None:
     run_id, approval = await asked_turn(place)
     (entry,) = await place.store.scan(WAITING)
     await place.store.discard(entry)

@@ -23,7 +23,7 @@ SUSPENDED: tuple[RunStatus, ...] = ("suspended",)
 
 
 async def wait_for(store: DurableStore, asking: str, waiting: str) -> bool:
-    """Record that the run `waiting` is woken by the answers to the run `asking`. False when it is on record already."""
+    """Record that the run `waiting` continues after answers to the run `asking`. False when it is on record already."""
     while True:
         entry = await store.get(WAITING, asking)
         if entry is not None and entry.body.get("run_id") == waiting:
@@ -38,16 +38,16 @@ async def wait_for(store: DurableStore, asking: str, waiting: str) -> bool:
 async def wake(store: DurableStore, asking: str, detail: Mapping[str, Any]) -> bool:  # Any: JSON
     """Queue the suspended run that asked, and the one that waits for it; `detail` is added to their status.
 
-    False when there is none that a worker can create: the program that began the run calls `run_agent` again.
+    False without a run that a worker can create: the program that began the run calls `run_agent` again.
     """
-    woken = False
+    queued = False
     for run in await _suspended(store, asking):
         try:
             await change_status(store, run.run_id, "queued", expected=SUSPENDED, detail={**run.detail, **detail})
         except StatusConflict:  # another process has resumed or ended it
             continue
-        woken = True
-    return woken
+        queued = True
+    return queued
 
 
 async def look_soon(store: DurableStore, asking: str) -> None:

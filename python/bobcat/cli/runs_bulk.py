@@ -61,7 +61,7 @@ def bulk_options(command: Decorated) -> Decorated:
 everything_option = click.option("--all", "everything", is_flag=True, help="All runs, without conditions.")
 
 
-@click.command(short_help="Queue runs that failed again.")
+@click.command(short_help="Queue failed runs again.")
 @click.argument("run_ids", metavar="[RUN]...", nargs=-1)
 @everything_option
 @bulk_options

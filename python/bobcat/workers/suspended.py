@@ -67,7 +67,7 @@ async def wake_or_postpone(
     state = await approvals_state(store, ids)
     others = state.asking - {run_id}
     if others and any([await wait_for(store, asking, run_id) for asking in sorted(others)]):
-        state = await approvals_state(store, ids)  # an answer before that record has woken nothing
+        state = await approvals_state(store, ids)  # an answer before that record has queued nothing
     if not state.answered:
         await store.look_at(run_id, state.expires)
         return False
