@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 import bobcat
-from dbos_page import update_page
+from dbos_page import FIGURES
 
 HERE = Path(__file__).parent
 CONCURRENT = (1, 8, 32)
@@ -155,7 +155,7 @@ def main() -> None:
             print(f"{at} at a time: {ratio:.2f} times the runs per second of {given.checkout}")
     if given.keep is not None:
         given.keep.write_text(f"{text}\n", encoding="utf-8")
-        update_page(results)
+        FIGURES.update(results)
 
 
 def version_of_dbos(python: str) -> str:

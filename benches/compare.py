@@ -19,7 +19,7 @@ import lynx.core.policy as lynx_policy
 
 import bobcat
 from corpora.mixed import workload
-from figures import RESULTS, update_readme
+from figures import FIGURES
 from peers import bobcat_side, check_agreement, lynx_side
 from timing import duel, seconds
 
@@ -56,8 +56,8 @@ def main() -> None:
         "load": load_large(),
         "import": import_worker(),
     }
-    RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    update_readme(results)
+    FIGURES.results.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    FIGURES.update(results)
     print("wrote benches/results.json and the figures of README.md")
 
 

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benches" / "dbos_results.json"
-PAGE = ROOT / "docs" / "explanation" / "performance.md"
-BEGIN = "<!-- dbos: written by `make bench-dbos` -->\n"
-END = "<!-- end of dbos -->\n"
-
-Results = dict[str, Any]  # Any: JSON
+from page_figures import PERFORMANCE, ROOT, Figures, Results
 
 NAMES = {"bobcat": "Bobcat", "dbos": "DBOS"}
 COLUMNS = {
@@ -45,19 +35,4 @@ def _shown(name: str, value: float) -> str:
     return f"{value:,.0f}" if name == "runs_per_second" else f"{value:.1f}"
 
 
-def page_with(results: Results) -> str:
-    """The page with the figures of `results` between its markers."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{tables(results)}{END}{after}"
-
-
-def update_page(results: Results) -> None:
-    """Put the figures into the page."""
-    PAGE.write_text(page_with(results), encoding="utf-8")
-
-
-def committed_results() -> Results:
-    """The committed artefact."""
-    found: Results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return found
+FIGURES = Figures("dbos", "make bench-dbos", ROOT / "benches" / "dbos_results.json", {PERFORMANCE: tables})

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benches" / "results.json"
-README = ROOT / "README.md"
-BEGIN = "<!-- figures: written by `make bench` -->\n"
-END = "<!-- end of figures -->\n"
-
-Results = dict[str, Any]  # Any: JSON
+from page_figures import ROOT, Figures, Results
 
 
 def table(results: Results) -> str:
@@ -44,27 +36,12 @@ def _row(row: dict[str, Any]) -> str:  # Any: JSON
     return f"| {rules} | {_us(row['bobcat_us'])} | {_us(row['lynx_us'])} | {_ratio(row['ratio'])} |"
 
 
-def readme_with(results: Results) -> str:
-    """The README with the figures of `results` between its markers."""
-    before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{table(results)}{END}{after}"
-
-
-def update_readme(results: Results) -> None:
-    """Put the figures into README.md."""
-    README.write_text(readme_with(results), encoding="utf-8")
-
-
-def committed_results() -> Results:
-    """The committed artefact."""
-    results: Results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return results
-
-
 def _us(microseconds: float) -> str:
     return f"{microseconds:,.2f} µs" if microseconds < 100 else f"{microseconds:,.0f} µs"
 
 
 def _ratio(ratio: float) -> str:
     return f"{ratio:,.1f}" if ratio < 100 else f"{ratio:,.0f}"
+
+
+FIGURES = Figures("figures", "make bench", ROOT / "benches" / "results.json", {ROOT / "README.md": table})

@@ -47,7 +47,7 @@ from bobcat.ir.schema import (
 )
 from bobcat.model.decision import ActionRequest
 from bobcat.runtime.recorded_step import recorded_step
-from memory_page import tables, update_page
+from memory_page import FIGURES, tables
 from threads import machine
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -271,7 +271,7 @@ def main() -> None:
     results = measured()
     if given.keep is not None:
         given.keep.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        update_page(results)
+        FIGURES.update(results)
     print(json.dumps(results, indent=1) if given.format == "json" else tables(results))
 
 

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benches" / "memory_results.json"
-PAGE = ROOT / "docs" / "explanation" / "performance.md"
-BEGIN = "<!-- memory: written by `make bench-memory` -->\n"
-END = "<!-- end of memory -->\n"
-
-Results = dict[str, Any]  # Any: JSON
+from page_figures import PERFORMANCE, ROOT, Figures, Results
 
 
 def tables(results: Results) -> str:
@@ -42,19 +32,4 @@ def tables(results: Results) -> str:
     return "\n".join(lines)
 
 
-def page_with(results: Results) -> str:
-    """The page with these figures between its markers."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{tables(results)}{END}{after}"
-
-
-def update_page(results: Results) -> None:
-    """Put the figures into the page."""
-    PAGE.write_text(page_with(results), encoding="utf-8")
-
-
-def committed_results() -> Results:
-    """The committed artefact."""
-    found: Results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return found
+FIGURES = Figures("memory", "make bench-memory", ROOT / "benches" / "memory_results.json", {PERFORMANCE: tables})

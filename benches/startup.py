@@ -26,7 +26,7 @@ from typing import Any
 import bobcat
 from compare import machine
 from hook import CALL, policy
-from startup_page import update_page
+from startup_page import FIGURES
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ("click", "google-re2", "markdown-it-py", "mdurl", "msgspec", "pygments", "pyyaml", "rich")
@@ -168,7 +168,7 @@ def main() -> None:
         results = {"machine": {**machine(), "load_average": round(load, 1)}, "rounds": given.rounds,
                    "rules": given.rules, "rows": rows}  # fmt: skip
         given.keep.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        update_page(results)
+        FIGURES.update(results)
 
 
 if __name__ == "__main__":

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benches" / "startup_results.json"
-PAGE = ROOT / "docs" / "explanation" / "performance.md"
-BEGIN = "<!-- startup: written by `make bench-startup` -->\n"
-END = "<!-- end of startup -->\n"
-
-Results = dict[str, Any]  # Any: JSON
+from page_figures import PERFORMANCE, ROOT, Figures, Results
 
 
 def table(results: Results) -> str:
@@ -44,19 +34,4 @@ def _name(name: str) -> str:
     return name if name.startswith("a ") else f"`{name}`"
 
 
-def page_with(results: Results) -> str:
-    """The page with these figures between its markers."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{table(results)}{END}{after}"
-
-
-def update_page(results: Results) -> None:
-    """Put the figures into the page."""
-    PAGE.write_text(page_with(results), encoding="utf-8")
-
-
-def committed_results() -> Results:
-    """The committed artefact."""
-    found: Results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return found
+FIGURES = Figures("startup", "make bench-startup", ROOT / "benches" / "startup_results.json", {PERFORMANCE: table})

@@ -25,7 +25,7 @@ from typing import Any
 
 import bobcat
 from bobcat.model.deltas import TextDelta
-from threads_page import tables, update_page
+from threads_page import FIGURES, tables
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path.append(str(TESTS))
@@ -174,7 +174,7 @@ def main() -> None:
         loads = [each["machine"]["load_average"] for each in (before, results) if each]
         results = {**before, **results, "machine": {**results["machine"], "load_average": max(loads)}}
         given.keep.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        update_page(results)
+        FIGURES.update(results)
     print(json.dumps(results, indent=1) if given.format == "json" else tables(results))
 
 

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benches" / "threads_results.json"
-PAGE = ROOT / "docs" / "explanation" / "performance.md"
-BEGIN = "<!-- threads: written by `make bench-threads` -->\n"
-END = "<!-- end of threads -->\n"
-
-Results = dict[str, Any]  # Any: JSON
+from page_figures import PERFORMANCE, ROOT, Figures, Results
 
 
 def tables(results: Results) -> str:
@@ -72,19 +62,4 @@ def _soak(part: Results) -> list[str]:
     return ["The memory of a process that takes turns in one thread on SQLite:", "", *head, sizes]
 
 
-def page_with(results: Results) -> str:
-    """The page with the figures of `results` between its markers."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{tables(results)}{END}{after}"
-
-
-def update_page(results: Results) -> None:
-    """Put the figures into the page."""
-    PAGE.write_text(page_with(results), encoding="utf-8")
-
-
-def committed_results() -> Results:
-    """The committed artefact."""
-    found: Results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return found
+FIGURES = Figures("threads", "make bench-threads", ROOT / "benches" / "threads_results.json", {PERFORMANCE: tables})

@@ -8,8 +8,9 @@ from typing import Any
 from bobcat.model.decision import ActionRequest, Decision
 from bobcat.model.request_json import request_from_json
 from corpora.mixed import RULES_PER_TOOL, SEED, JsonObject, Workload
+from engines.by_hand import Answers
 from engines.rules import Language, file_rules, quoted
-from engines.sides import Answers, Side
+from engines.sides import Side
 
 KINDS = ("git", "http", "mail")
 

@@ -28,7 +28,7 @@ from engines.sides import (
     python_engine,
     zen_engine,
 )
-from engines.table import RESULTS, update_pages
+from engines.table import FIGURES
 
 Maker = Callable[[Workload], Side]
 
@@ -58,8 +58,8 @@ def main() -> int:
         "part": [_measured(subset(size), PART) for size in SIZES[:-1]],
         "calls": floor_figures(),
     }
-    RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    update_pages(results)
+    FIGURES.results.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    FIGURES.update(results)
     return 0
 
 

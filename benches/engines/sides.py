@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import bobcat
 from bobcat.model.decision import ActionRequest, Decision
 from bobcat.model.request_json import request_from_json
 from corpora.mixed import JsonObject, Workload
+from engines.by_hand import Answers, comparison
 from engines.rules import Filed, Language, chain, file_rules, quoted
 from peers import bobcat_side, lynx_side
 
@@ -38,36 +38,6 @@ class Side:
             decide(request)
 
 
-class Answers:
-    """The decisions of a policy, made once: by the number of a rule, and those of the defaults."""
-
-    def __init__(self, policy: JsonObject) -> None:
-        defaults = policy["defaults"]
-        self.of_rule = [
-            Decision(
-                bobcat.Verdict(rule["decision"]),
-                rule["reason"],
-                (rule["id"],),
-                tuple(rule.get("approvers", ())),
-                timeout_seconds=rule.get("timeout_seconds"),
-            )
-            for rule in policy["rules"]
-        ]
-        self.no_match = Decision(
-            bobcat.Verdict(defaults["on_no_match"]), "no rule matched; default policy", ("<default:on_no_match>",)
-        )
-        self.no_shadow = Decision(
-            bobcat.Verdict(defaults.get("on_missing_shadow", "approve_required")),
-            "irreversible action with no shadow; default policy",
-            ("<default:on_missing_shadow>",),
-        )
-
-    def default(self, request: ActionRequest) -> Decision:
-        """The decision when no rule holds."""
-        declared = request.declared
-        return self.no_match if declared.reversible or declared.has_shadow else self.no_shadow
-
-
 def bobcat_engine(work: Workload) -> Side:
     """Bobcat, as its users call it."""
     side = bobcat_side(work)
@@ -88,31 +58,8 @@ def python_engine(work: Workload) -> Side:
     """Hand-written code of an expert: a function per tool, found in a dict, with compiled patterns and frozen sets."""
     constants: dict[str, object] = {}
 
-    def constant(value: object) -> str:
-        name = f"C{len(constants)}"
-        constants[name] = value
-        return name
-
     def leaf(path: str, operator: str, operand: Any) -> str:  # Any: JSON
-        value = path.rpartition(".")[2]
-        match operator:
-            case "eq" if operand is False:
-                return f"not {value}"
-            case "eq":
-                return f"{value} == {operand!r}"
-            case "in":
-                return f"{value} in {constant(frozenset(operand))}"
-            case "matches":
-                return f"{constant(re.compile(operand, re.ASCII).search)}({value})"
-            case "contains":
-                return f"{operand!r} in {value}"
-            case "contains_any":
-                return f"not {constant(frozenset(operand).isdisjoint)}({value})"
-            case "gt":
-                return f"{value} > {operand!r}"
-            case "between":
-                return f"{operand[0]!r} <= {value} <= {operand[1]!r}"
-        raise ValueError(operator)
+        return comparison(path.rpartition(".")[2], operator, operand, constants)
 
     filed = file_rules(work.policy["rules"], Language("and", "or", "not ", leaf))
     answers = Answers(work.policy)
@@ -233,11 +180,12 @@ def _expressions(name: str, work: Workload, filed: Filed, compiled: Callable[[st
         return of_rule[number] if number < last else default(request)
 
     # What the expressions read, as the mappings that the engines take; made once, like the requests of every side.
-    calls = [(request_from_json(call), _data(call)) for call in work.requests]
+    calls = [(request_from_json(call), request_data(call)) for call in work.requests]
     return Side(name, decide, calls)
 
 
-def _data(call: JsonObject) -> JsonObject:
+def request_data(call: JsonObject) -> JsonObject:
+    """Return what the expressions of a workload read of a call."""
     context = {"environment": call["context"]["environment"], "principal": call["context"]["principal"]}
     return {"args": call["args"], "declared": {"reversible": call["declared"]["reversible"]}, "context": context}
 
@@ -286,5 +234,5 @@ def casbin_engine(work: Workload) -> Side:
         holds, line = enforcer.enforce_ex(request.tool, data)
         return of_rule[int(line[1])] if holds else default(request)
 
-    calls = [(request_from_json(call), _data(call)) for call in work.requests]
+    calls = [(request_from_json(call), request_data(call)) for call in work.requests]
     return Side("casbin", decide, calls)

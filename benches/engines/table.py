@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "benches" / "results-engines.json"
-PAGE = ROOT / "docs" / "explanation" / "performance.md"
-INDEX = ROOT / "docs" / "index.md"
-BEGIN = "<!-- figures: written by `make bench-engines` -->\n"
-END = "<!-- end of figures -->\n"
-_LEFT_OUT = ("casbin",)  # of the landing page: it is measured up to 100 rules
+from page_figures import PERFORMANCE, ROOT, Figures, Results
 
-Results = dict[str, Any]  # Any: JSON
+_LEFT_OUT = ("casbin",)  # of the landing page: it is measured up to 100 rules
 
 
 def tables(results: Results) -> str:
@@ -86,24 +78,9 @@ def _time(microseconds: float | None) -> str:
     return f"{microseconds:,.0f} µs" if microseconds >= 100 else f"{microseconds:,.2f} µs"
 
 
-def pages_with(results: Results) -> dict[Path, str]:
-    """The pages with the figures of `results` between their markers."""
-    return {PAGE: _between(PAGE, tables(results)), INDEX: _between(INDEX, summary(results))}
-
-
-def _between(page: Path, figures: str) -> str:
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{figures}{END}{after}"
-
-
-def update_pages(results: Results) -> None:
-    """Put the figures into the pages."""
-    for page, text in pages_with(results).items():
-        page.write_text(text, encoding="utf-8")
-
-
-def committed_results() -> Results:
-    """The committed artefact."""
-    results: Results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return results
+FIGURES = Figures(
+    "figures",
+    "make bench-engines",
+    ROOT / "benches" / "results-engines.json",
+    {PERFORMANCE: tables, ROOT / "docs" / "index.md": summary},
+)

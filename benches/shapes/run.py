@@ -16,7 +16,7 @@ from bobcat.model.request_json import request_from_json
 from corpora.shapes import SHAPES, Shape
 from shapes.gate import gate_of_a_call
 from shapes.seldom import LESS_EVICTED, SIZES, batches, cold, first, memory, spread
-from shapes.table import RESULTS, update_page
+from shapes.table import FIGURES
 from shapes.turns import in_turn
 
 Row = dict[str, Any]  # Any: JSON
@@ -42,8 +42,8 @@ def main() -> int:
         "batches": [shown(batches(rules)) for rules in (10, 100, 1_000)],
         "gate": shown(gate_of_a_call()),
     }
-    RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    update_page(results)
+    FIGURES.results.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    FIGURES.update(results)
     print("wrote benches/results-shapes.json and its tables")
     return 0
 

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "benches" / "results-shapes.json"
-PAGE = ROOT / "docs" / "explanation" / "performance.md"
-BEGIN = "<!-- shapes: written by `make bench-shapes` -->\n"
-END = "<!-- end of shapes -->\n"
+from page_figures import PERFORMANCE, ROOT, Figures, Results
 
-Results = dict[str, Any]  # Any: JSON
 Row = dict[str, Any]  # Any: JSON
 
 
@@ -105,19 +98,4 @@ def _time(nanoseconds: float) -> str:
     return f"{nanoseconds:,.0f} ns"
 
 
-def page_with(results: Results) -> str:
-    """The page with the figures of `results` between its markers."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{tables(results)}{END}{after}"
-
-
-def update_page(results: Results) -> None:
-    """Put the figures into the page."""
-    PAGE.write_text(page_with(results), encoding="utf-8")
-
-
-def committed_results() -> Results:
-    """The committed artefact."""
-    results: Results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return results
+FIGURES = Figures("shapes", "make bench-shapes", ROOT / "benches" / "results-shapes.json", {PERFORMANCE: tables})

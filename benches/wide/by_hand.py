@@ -5,19 +5,17 @@ It checks no type, and an argument of an unexpected one raises or passes unnotic
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from bobcat.model.decision import ActionRequest, Decision
 from bobcat.model.frozen import FrozenDict
-from wide.answers import Answers
+from engines.by_hand import Answers, comparison
 from wide.generate import JsonObject, WideWorkload
 from wide.matches import Leaf, Match, ordered
 
 Decide = Callable[[ActionRequest], Decision]
-_RELATIONS = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 
 def decide_by_hand(work: WideWorkload) -> Decide:
@@ -64,41 +62,12 @@ def _change(transform: JsonObject) -> Callable[[Any], FrozenDict[str, Any]]:  # 
 
 def _text(item: Match | Leaf, constants: dict[str, object]) -> str:
     if isinstance(item, Leaf):
-        return _leaf(item, constants)
+        return comparison(_value(item.path), item.operator, item.operand, constants)
     if item.connective == "not":
         return f"not ({_text(item.items[0], constants)})"
     texts = [_text(each, constants) for each in item.items]
     joined = f" {'and' if item.connective == 'all' else 'or'} ".join(texts)
     return f"({joined})" if texts else "True"
-
-
-def _leaf(leaf: Leaf, constants: dict[str, object]) -> str:
-    def constant(value: object) -> str:
-        name = f"C{len(constants)}"
-        constants[name] = value
-        return name
-
-    value, operand = _value(leaf.path), leaf.operand
-    match leaf.operator:
-        case "eq" if isinstance(operand, bool):
-            return value if operand else f"not {value}"
-        case "eq" | "gt" | "ge" | "lt" | "le":
-            return f"{value} {_RELATIONS[leaf.operator]} {operand!r}"
-        case "in":
-            return f"{value} in {constant(frozenset(operand))}"
-        case "matches":
-            return f"{constant(re.compile(operand, re.ASCII).search)}({value})"
-        case "contains":
-            return f"{operand!r} in {value}"
-        case "contains_any":
-            return f"not {constant(frozenset(operand).isdisjoint)}({value})"
-        case "contains_all":
-            return "(" + " and ".join(f"{item!r} in {value}" for item in operand) + ")"
-        case "between":
-            return f"{operand[0]!r} <= {value} <= {operand[1]!r}"
-        case "not_between":
-            return f"not {operand[0]!r} <= {value} <= {operand[1]!r}"
-    raise ValueError(leaf.operator)
 
 
 def _value(path: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import bobcat
 from bobcat.model.decision import Decision, ExecutionContext, Principal, ToolMetadata
 from bobcat.model.frozen import FrozenDict
-from wide.answers import Answers
+from engines.by_hand import Answers
 from wide.generate import JsonObject, WideWorkload
 from wide.matches import Leaf, Match, ordered
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from wide.engines import Engine, bobcat_engine, check_agreement, floor_engine, hand_engine, lynx_engine
 from wide.generate import SHAPES, WideWorkload, wide_workload
-from wide.table import update_page
+from wide.table import FIGURES
 
 Row = dict[str, Any]  # Any: JSON
 Maker = Callable[[WideWorkload], Engine]
@@ -126,7 +126,7 @@ def main() -> int:
             "rows": rows,
         }
         given.keep.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        update_page(results)
+        FIGURES.update(results)
     return 0
 
 

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
-ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "benches" / "results-wide.json"
-PAGE = ROOT / "docs" / "explanation" / "performance.md"
-BEGIN = "<!-- wide: written by `make bench-wide` -->\n"
-END = "<!-- end of wide -->\n"
-
-Results = dict[str, Any]  # Any: JSON
+from page_figures import PERFORMANCE, ROOT, Figures, Results
 
 
 def table(results: Results) -> str:
@@ -39,19 +29,4 @@ def _time(ns: float) -> str:
     return f"{ns:,.0f} ns" if ns < 10_000 else f"{ns / 1000:,.0f} µs"
 
 
-def page_with(results: Results) -> str:
-    """The page with the figures of `results` between its markers."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{table(results)}{END}{after}"
-
-
-def update_page(results: Results) -> None:
-    """Put the figures into the page."""
-    PAGE.write_text(page_with(results), encoding="utf-8")
-
-
-def committed_results() -> Results:
-    """The committed artefact."""
-    results: Results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return results
+FIGURES = Figures("wide", "make bench-wide", ROOT / "benches" / "results-wide.json", {PERFORMANCE: table})

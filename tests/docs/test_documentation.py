@@ -81,13 +81,6 @@ def test_decision_records_are_numbered_without_gap_or_repetition() -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_the_figures_of_the_readme_are_those_of_the_artefact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benches"))
-    from figures import committed_results, readme_with
-
-    assert (ROOT / "README.md").read_text(encoding="utf-8") == readme_with(committed_results())
-
-
 def test_the_command_line_page_shows_every_command_and_its_options() -> None:
     import click
 

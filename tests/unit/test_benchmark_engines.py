@@ -15,19 +15,6 @@ def benches_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benches"))
 
 
-def test_the_figures_of_the_pages_are_those_of_the_artefact() -> None:
-    from engines.table import committed_results, pages_with
-
-    pages = pages_with(committed_results())
-    assert {page: page.read_text(encoding="utf-8") for page in pages} == pages
-
-
-def test_the_figures_about_shapes_are_those_of_the_artefact() -> None:
-    from shapes.table import PAGE, committed_results, page_with
-
-    assert PAGE.read_text(encoding="utf-8") == page_with(committed_results())
-
-
 def test_no_rule_of_a_shape_fires_at_any_of_its_smaller_sizes() -> None:
     import bobcat
     from corpora.shapes import SHAPES

@@ -9,12 +9,11 @@ import pytest
 BENCHES = Path(__file__).parents[2] / "benches"
 
 
-def test_the_figures_of_rules_that_remember_are_those_of_the_artefact(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_that_remember_are_measured_at_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHES))
-    from memory_page import PAGE, committed_results, page_with
+    from memory_page import FIGURES
 
-    results = committed_results()
-    assert PAGE.read_text(encoding="utf-8") == page_with(results)
+    results = FIGURES.committed()
     assert [row["rules"] for row in results["decisions"]] == [10, 100, 1_000, 10_000]
     assert results["rebuild"]["records"] == 10_000
     assert results["monitor_ns"] < 1000

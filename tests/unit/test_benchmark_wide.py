@@ -96,9 +96,3 @@ def test_the_index_and_the_plain_path_decide_alike_on_many_seeds(shape: str) -> 
     for seed in campaign.seeds(10, 0, 1):
         for rules in (3, 8, 12, 30, 300):
             check_plain(shape, rules, seed, 60)
-
-
-def test_the_figures_about_wide_workloads_are_those_of_the_artefact() -> None:
-    from wide.table import PAGE, committed_results, page_with
-
-    assert PAGE.read_text(encoding="utf-8") == page_with(committed_results())
