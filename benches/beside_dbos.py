@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 CONCURRENT = (1, 8, 32)
 ROUNDS = 3
 SECONDS = 4.0
+CPU = ("cpu_ms_per_run", "server_cpu_ms_per_run")
 STATISTICS = {
     "statements": "SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements JOIN pg_database ON oid = dbid "
     "WHERE datname = %(database)s",
@@ -58,8 +59,8 @@ def sides_beside(dbos_python: str | None, checkout: Path | None) -> dict[str, Si
 
 
 @contextmanager
-def server(sides: Iterable[Side]) -> Iterator[str]:
-    """The URL of a PostgreSQL of this bench's own, which counts its statements."""
+def server(sides: Iterable[Side]) -> Iterator[Any]:
+    """A PostgreSQL of this bench's own, which counts its statements."""
     sys.path.insert(0, str(HERE.parent / "tests"))
     services = import_module("services")
     made = services.PostgresServer()
@@ -71,7 +72,7 @@ def server(sides: Iterable[Side]) -> Iterator[str]:
             connection.execute("CREATE EXTENSION pg_stat_statements")
             for side in sides:
                 connection.execute(f"CREATE DATABASE {side.database}".encode())
-        yield made.url
+        yield made
     finally:
         made.close()
 
@@ -87,24 +88,40 @@ def counted(url: str, database: str) -> dict[str, int]:
     return {name: int(row[0]) for name, row in found.items() if row is not None}
 
 
-def measured(url: str, side: Side, concurrent: int, seconds: float) -> dict[str, float]:
+def cpu_seconds(parent: int) -> float:
+    """CPU time of a process and of its children, also of those that have ended."""
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            pid, fields = int(path.parent.name), path.read_text().rpartition(")")[2].split()
+            if pid == parent:
+                found += sum(map(int, fields[11:15]))
+            elif int(fields[1]) == parent:
+                found += sum(map(int, fields[11:13]))
+    return found / os.sysconf("SC_CLK_TCK")
+
+
+def measured(server: Any, side: Side, concurrent: int, seconds: float) -> dict[str, float]:
     """One slice of a side: its figures per run."""
     path = [str(HERE), *([] if side.package is None else [str(side.package)])]
     program = HERE / "durable_peers" / f"{side.program}.py"
+    url, pid = server.url, server._process.pid
     database = url.rpartition("/")[0] + f"/{side.database}"
     command = [side.python, str(program), database, str(concurrent), str(seconds), os.urandom(4).hex()]
-    before = counted(url, side.database)
+    before, used = counted(url, side.database), cpu_seconds(pid)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
     found = json.loads(done.stdout.splitlines()[-1])
     after = counted(url, side.database)
+    used = cpu_seconds(pid) - used
     every = found["runs"] + found["warm"]
     return {
         "runs_per_second": found["runs"] / found["seconds"],
         "ms_per_step": found["ms_per_step"],
         "cpu_ms_per_run": found["cpu_seconds"] / found["runs"] * 1000,
+        "server_cpu_ms_per_run": used / every * 1000,
         **{f"{name}_per_run": (after[name] - before[name]) / every for name in STATISTICS},
     }
 
@@ -112,13 +129,13 @@ def measured(url: str, side: Side, concurrent: int, seconds: float) -> dict[str,
 def measure(sides: dict[str, Side], *, rounds: int, seconds: float, concurrents: Sequence[int]) -> dict[str, Any]:
     """All figures: of each, that of the round with the most runs. The sides take turns, and who begins changes."""
     best: dict[str, dict[str, dict[str, float]]] = {name: {} for name in sides}
-    with server(sides.values()) as url:
+    with server(sides.values()) as running:
         for side in sides.values():  # the first start makes the tables
-            measured(url, side, 1, 0.2)
+            measured(running, side, 1, 0.2)
         for number in range(rounds):
             for concurrent in concurrents:
                 for name in list(sides)[:: 1 if number % 2 == 0 else -1]:
-                    seen = measured(url, sides[name], concurrent, seconds)
+                    seen = measured(running, sides[name], concurrent, seconds)
                     known = best[name].get(str(concurrent))
                     if known is None or seen["runs_per_second"] > known["runs_per_second"]:
                         best[name][str(concurrent)] = seen
@@ -153,6 +170,8 @@ def main() -> None:
         for at, seen in results["sides"]["bobcat"].items():
             ratio = seen["runs_per_second"] / results["sides"]["checkout"][at]["runs_per_second"]
             print(f"{at} at a time: {ratio:.2f} times the runs per second of {given.checkout}")
+            mine, other = (sum(each[name] for name in CPU) for each in (seen, results["sides"]["checkout"][at]))
+            print(f"{at} at a time: a run takes client and server {mine / other:.2f} of its CPU time")
     if given.keep is not None:
         given.keep.write_text(f"{text}\n", encoding="utf-8")
         FIGURES.update(results)

@@ -9,6 +9,7 @@ COLUMNS = {
     "runs_per_second": "runs per second",
     "ms_per_step": "ms per step",
     "cpu_ms_per_run": "client CPU, ms per run",
+    "server_cpu_ms_per_run": "server CPU, ms per run",
     "statements_per_run": "statements per run",
     "commits_per_run": "commits per run",
     "syncs_per_run": "waits for the disk per run",
