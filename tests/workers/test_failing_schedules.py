@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bobcat import MemoryStore
-from bobcat.workers import Jobs, Runner, Workers
+from bobcat.workers import Job, Jobs, Runner, Workers
 from workers.conftest import House
 
 
@@ -151,3 +151,31 @@ def test_a_time_before_a_restore_is_not_made_up_for(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.WARNING, logger="bobcat.workers"):
         asyncio.run(main())
     assert "was not queued: it may have run before the restore" in caplog.text
+
+
+@pytest.mark.parametrize("wakes_engine", [True, False])
+def test_the_engine_of_a_scheduled_run_is_notified_unless_the_caller_claims(wakes_engine: bool) -> None:
+    class Engine:
+        def __init__(self) -> None:
+            self.messages: list[str] = []
+
+        async def enqueue(self, job: Job) -> None:
+            self.messages.append(job.run_id)
+
+        async def cancel(self, run_id: str) -> None: ...
+
+    async def main() -> None:
+        clock, engine = Clock(), Engine()
+        store = MemoryStore(clock=clock)
+        workers = Workers()
+        workers.run("good", cron="* * * * *")(lambda job: {})
+        runner = Runner(workers, store, dispatcher=engine)
+        await runner.do_due(wakes_engine=wakes_engine)
+        clock.now += timedelta(minutes=1)
+        await store.wait_queued(0)  # what was announced before
+        await runner.do_due(wakes_engine=wakes_engine)
+        (run,) = await store.runs(status="queued")
+        assert engine.messages == [run.run_id] * wakes_engine
+        assert await store.wait_queued(60), "the store announces it to all workers"
+
+    asyncio.run(main())

@@ -82,7 +82,7 @@ class ClaimLoop:
 
     async def _fill(self, stop: asyncio.Event) -> bool:
         """Claim runs until none is due or the worker is full. True when none was due."""
-        await self._runner.do_due()
+        await self._runner.do_due(wakes_engine=False)  # PERF: a quarter of the time until a scheduled run starts
         return await self._claim_due(stop)
 
     async def _claim_due(self, stop: asyncio.Event) -> bool:

@@ -75,6 +75,8 @@ class Runner:
         self.queue = with_queue(store)
         self.dispatcher = dispatcher
         self.jobs = Jobs(store, dispatcher)
+        self._announced_jobs = Jobs(store)
+        """Jobs that only the store announces."""
         self.lease_seconds = lease_seconds
         self._endings = Endings(
             workers, store, queue=self.queue, jobs=self.jobs, dispatcher=dispatcher, lease_seconds=lease_seconds
@@ -309,19 +311,21 @@ class Runner:
         )
         return [run.run_id for run in found if run.queue is not None and run.queue.kind in kinds]
 
-    async def do_due(self) -> None:
+    async def do_due(self, *, wakes_engine: bool = True) -> None:
         """Do what no event announces and what is due: schedules, triggers, expired approvals.
 
-        A worker calls this before it claims; most calls read nothing.
+        A worker calls this before it claims; most calls read nothing. Without `wakes_engine`, runs that are queued here
+        are announced by the store alone: for a caller that claims next, in place of a message to itself.
         """
+        jobs = self.jobs if wakes_engine else self._announced_jobs
         if not self._adopted:
             await adopt_runs(self.queue, self._left)
             self._adopted = True
         clock = asyncio.get_running_loop().time()
-        await self._schedule_times.queue_due(self.store, self.jobs)
+        await self._schedule_times.queue_due(self.store, jobs)
         if self.workers.triggers is not None and clock >= self._triggers_due:
             self._triggers_due = clock + TRIGGER_SECONDS
-            await self.workers.triggers.queue_due(self.store, self.jobs)
+            await self.workers.triggers.queue_due(self.store, jobs)
         if clock >= self._look_due:
             self._look_due = clock + LOOK_SECONDS
             await wake_overdue(self.queue)
