@@ -1,4 +1,4 @@
-"""The core needs the interpreter's lock, and says so to interpreters without it; threads may share its values."""
+"""The core needs no lock of the interpreter, and says so to interpreters without one; threads may share its values."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ SOURCE = ROOT / "rust" / "py" / "src" / "lib.rs"
 VECTORS = ROOT / "tests" / "vectors" / "cases.jsonl"
 
 
-def test_the_core_declares_that_it_needs_the_lock() -> None:
+def test_the_core_declares_that_it_needs_no_lock() -> None:
     declared = re.findall(r"^#\[(?:pyo3::)?pymodule(?:\((.*)\))?\]", SOURCE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert declared == ["gil_used = true"]
+    assert declared == ["gil_used = false"]
 
 
-def test_an_interpreter_that_imports_the_core_has_its_lock() -> None:
+def test_an_interpreter_that_imports_the_core_stays_as_it_is() -> None:
     code = "import sys, bobcat._core; print(getattr(sys, '_is_gil_enabled', lambda: True)())"
-    warned = sysconfig.get_config_var("Py_GIL_DISABLED") == 1  # such an interpreter says that it turns the lock on
-    flags = ["-W", "ignore"] if warned else []
-    done = subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{sysconfig.get_config_var('Py_GIL_DISABLED') != 1}\n"
 
 
 def _together(*work: Callable[[], object]) -> None:
@@ -110,8 +108,10 @@ def test_a_request_that_another_thread_changes_is_read_and_decided() -> None:
                         "approve_required",
                         "transform",
                     }
-                _core.canonical_text(args)
-                _core.frozen_if_flat(args)
+                text = _core.canonical_text(args)
+                assert text is None or set(json.loads(text)) >= {"path", "cmd", "n", "deep"}
+                frozen = _core.frozen_if_flat(args)
+                assert frozen is None or not any(isinstance(value, list | dict) for value in frozen.values())
         finally:
             over.set()
 

@@ -4,6 +4,7 @@
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyString, PyType};
 
 /// An attribute of one type.
@@ -49,8 +50,23 @@ impl Attribute {
             return None;
         }
         // SAFETY: `object` is an instance of the very type whose instances keep a reference (or null) at `offset`, which
-        // was found in one of them; the layout of a type never changes. The reference is borrowed from `object` and counted
-        // before anything else runs.
+        // was found in one of them; the layout of a type never changes.
+        unsafe { in_slot(object, offset) }
+    }
+}
+
+/// Returns the value in the slot at `offset` of `object`, if it is not empty.
+///
+/// # Safety
+/// `object` has a slot there, with a reference or null.
+#[inline]
+pub(crate) unsafe fn in_slot<'py>(
+    object: &Bound<'py, PyAny>,
+    offset: usize,
+) -> Option<Bound<'py, PyAny>> {
+    // Python changes a slot in the same section. It is nothing where the interpreter has a lock.
+    with_critical_section(object, || {
+        // SAFETY: by the contract of this function. The reference is counted before anything else can change the slot.
         unsafe {
             let slot = object
                 .as_ptr()
@@ -58,7 +74,7 @@ impl Attribute {
                 .cast::<*mut ffi::PyObject>();
             Bound::from_borrowed_ptr_or_opt(object.py(), slot.read())
         }
-    }
+    })
 }
 
 /// Finds the offset at which instances of `owner` keep the attribute `name`: Python itself puts a value there, and the

@@ -3,7 +3,7 @@
 //! The text is, byte for byte, that of `bobcat.text.json_text` in both its modes. A value is plain when it is made of exact
 //! `None`, `bool`, `int`, finite `float`, `str` without a lone surrogate, `list`, `tuple`, and `dict` with such strings as
 //! keys, of their frozen forms and of mapping proxies of dicts. For any other value the caller has Python code.
-//! No Python code runs in here, so the value cannot change meanwhile.
+//! No Python code runs in here, so the value cannot change meanwhile where the interpreter has a lock.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -13,9 +13,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMappingProxy, PyString, PyTuple};
 
+use crate::freeze::copied;
 use crate::names::Names;
 use crate::proxy;
-use crate::value::is_exactly;
+use crate::value::{FREE_THREADED, is_exactly};
 
 /// Containers nested deeper than this are left to Python, which truncates at `bobcat.text.json_text.MAX_DEPTH`.
 const MAX_DEPTH: usize = 64;
@@ -37,7 +38,8 @@ pub(crate) fn ascii<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PySt
 }
 
 /// A value inside the one that a text is made of. `'a` is the life of that one: it is kept alive by the caller and not
-/// changed meanwhile, so its content lives as long.
+/// changed meanwhile, so its content lives as long. Without the interpreter's lock it can be changed, and the text keeps
+/// the content.
 pub(crate) type Inside<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
 /// A text under construction. Its methods return `None` for values that are not plain; the text is incomplete then.
@@ -47,6 +49,8 @@ pub(crate) struct Text<'a, 'py> {
     names: &'static Names,
     /// The entries of the dicts being written, the innermost last.
     entries: Vec<(&'a str, Inside<'a, 'py>)>,
+    /// What the containers held when they were read; empty where the interpreter has a lock.
+    kept: Vec<Bound<'py, PyAny>>,
 }
 
 impl<'a, 'py> Text<'a, 'py> {
@@ -56,6 +60,7 @@ impl<'a, 'py> Text<'a, 'py> {
             out: buffer,
             names,
             entries: Vec::new(),
+            kept: Vec::new(),
         }
     }
 
@@ -100,7 +105,36 @@ impl<'a, 'py> Text<'a, 'py> {
         self.container(object, depth + 1)
     }
 
+    /// A value that stays for as long as the text is made.
+    fn keep(&mut self, object: Bound<'py, PyAny>) -> Inside<'a, 'py> {
+        let (py, place) = (object.py(), object.as_ptr());
+        self.kept.push(object);
+        // SAFETY: the reference was just kept, until this text is dropped; nothing that is borrowed from it outlives that.
+        unsafe { Borrowed::from_ptr(py, place) }
+    }
+
+    /// A copy of a container that no other thread can change.
+    fn own_container(&mut self, object: Inside<'a, 'py>) -> Option<Inside<'a, 'py>> {
+        let copy = if let Ok(list) = object.cast::<PyList>() {
+            list.to_tuple().into_any()
+        } else {
+            copied(&object).ok()??.into_any()
+        };
+        Some(self.keep(copy))
+    }
+
     fn container(&mut self, object: Inside<'a, 'py>, depth: usize) -> Option<()> {
+        if FREE_THREADED {
+            let is_list = object.is_exact_instance_of::<PyList>()
+                || is_exactly(&object, &self.names.frozen_list);
+            if is_list || self.is_dict(&object) {
+                let own = self.own_container(object)?;
+                return match is_list {
+                    true => self.tuple(own, depth),
+                    false => self.dict(own, depth),
+                };
+            }
+        }
         if self.is_dict(&object) {
             return self.dict(object, depth);
         }
@@ -113,21 +147,14 @@ impl<'a, 'py> Text<'a, 'py> {
             });
         }
         if object.is_exact_instance_of::<PyTuple>() {
-            let tuple = object.cast::<PyTuple>().ok()?;
-            // SAFETY: as for a list.
-            return self.items(tuple.len(), depth, |index| unsafe {
-                let item = ffi::PyTuple_GetItem(object.as_ptr(), index);
-                Borrowed::from_ptr_or_opt(object.py(), item)
-            });
+            return self.tuple(object, depth);
         }
         if object.is_exact_instance_of::<PyMappingProxy>() {
             let target = proxy::target(&object)?;
             if self.is_dict(&target) {
                 // SAFETY: the proxy keeps its dict, and lives itself; see `Inside`.
-                return self.dict(
-                    unsafe { Borrowed::from_ptr(object.py(), target.as_ptr()) },
-                    depth,
-                );
+                let target = unsafe { Borrowed::from_ptr(object.py(), target.as_ptr()) };
+                return self.container(target, depth);
             }
         }
         None
@@ -135,6 +162,15 @@ impl<'a, 'py> Text<'a, 'py> {
 
     fn is_dict(&self, object: &Bound<'_, PyAny>) -> bool {
         object.is_exact_instance_of::<PyDict>() || is_exactly(object, &self.names.frozen_dict)
+    }
+
+    fn tuple(&mut self, object: Inside<'a, 'py>, depth: usize) -> Option<()> {
+        let tuple = object.cast::<PyTuple>().ok()?;
+        // SAFETY: a borrowed item of a tuple that lives; see `Inside`.
+        self.items(tuple.len(), depth, |index| unsafe {
+            let item = ffi::PyTuple_GetItem(object.as_ptr(), index);
+            Borrowed::from_ptr_or_opt(object.py(), item)
+        })
     }
 
     fn items(

@@ -21,17 +21,19 @@ pub(crate) fn frozen_if_flat<'py>(
     };
     let py = value.py();
     let copy = empty(py)?; // first: it may run the garbage collector, which may change the dict
-    if !dict
-        .iter()
-        .all(|(key, value)| key.is_exact_instance_of::<PyString>() && is_leaf(&value))
-    {
-        return Ok(None);
-    }
     // SAFETY: both are live dicts, the first an instance of a subclass that no other code has seen. What is exactly a dict
     // is copied by its storage, and no method of the subclass is called.
     let failed = unsafe { ffi::PyDict_Update(copy.as_ptr(), dict.as_ptr()) };
     if failed != 0 {
         return Err(PyErr::fetch(py));
+    }
+    // Those of the copy, which no other thread can change.
+    if !copy
+        .cast::<PyDict>()?
+        .iter()
+        .all(|(key, value)| key.is_exact_instance_of::<PyString>() && is_leaf(&value))
+    {
+        return Ok(None);
     }
     untrack(&copy);
     Ok(Some(copy))

@@ -43,10 +43,10 @@ mod vectorcall;
 
 /// The Rust core of Bobcat.
 ///
-/// INVARIANT: it needs the interpreter's lock. A decision borrows the dicts and lists of a request, and reads a value more
-/// than once: a request that another thread changes in between would be evaluated in an inconsistent state. A free-threaded
-/// interpreter turns the lock on.
-#[pyo3::pymodule(gil_used = true)]
+/// INVARIANT: it needs no lock of the interpreter. What is borrowed from a container is counted where there is no lock (see
+/// `value::FREE_THREADED`), and slots are read in a critical section. A decision reads a value more than once: a request that
+/// another thread changes meanwhile is decided by what each read finds, and never read after it is freed.
+#[pyo3::pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "a Python module attribute")]

@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
-use crate::attribute::Attribute;
+use crate::attribute::{Attribute, in_slot};
 use crate::value::is_exactly;
 
 /// Makes instances of one class.
@@ -80,14 +80,8 @@ impl SlotConstructor {
         let mut values = Vec::with_capacity(self.fields);
         for (field, offset) in self.offsets.iter().enumerate() {
             // SAFETY: `instance` is of exactly the class, whose instances have a slot at each offset (see `offsets`), with a
-            // reference or null. It is counted before anything else runs.
-            let held = unsafe {
-                let slot = instance
-                    .as_ptr()
-                    .byte_add(*offset)
-                    .cast::<*mut ffi::PyObject>();
-                Bound::from_borrowed_ptr_or_opt(instance.py(), slot.read())
-            };
+            // reference or null.
+            let held = unsafe { in_slot(instance, *offset) };
             values.push(if field == changed {
                 value.clone()
             } else {

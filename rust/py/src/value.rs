@@ -3,6 +3,8 @@
 //! In the strict profile containers and scalars are read by their storage, whatever a subclass overrides. In the `lynx`
 //! profile only exact builtin types are read here; anything else is opaque, and Python's own operators evaluate it.
 
+use std::cell::RefCell;
+
 use pyo3::exceptions::{PyException, PyKeyError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -18,6 +20,10 @@ use bobcat_core::value::{Civil, Step, Value, View};
 
 use crate::proxy;
 use crate::session::{Session, drop_attached};
+
+/// True in a build for an interpreter without a lock: what a container holds is counted before it is read, as another
+/// thread may take it out.
+pub(crate) const FREE_THREADED: bool = cfg!(Py_GIL_DISABLED);
 
 /// One Python object inside a request.
 #[derive(Clone)]
@@ -482,7 +488,12 @@ pub(crate) fn dict_item<'r, 'py>(
         *place = item(session, dict, key);
         return;
     };
-    // SAFETY: both are objects, held by others until this returns; nothing runs before the item is counted.
+    if FREE_THREADED {
+        *place = item(session, dict, key);
+        return;
+    }
+    // SAFETY: both are objects, held by others until this returns; nothing runs before the item is counted, as the
+    // interpreter has a lock.
     let found = unsafe {
         let found = ffi::PyDict_GetItemWithError(dict.as_ptr(), prepared.as_ptr());
         Bound::from_borrowed_ptr_or_opt(dict.py(), found)
@@ -567,9 +578,18 @@ fn count_keys(mapping: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// The entries of a dict, by its storage: `PyDict_Copy` asks a subclass for its `keys`. A snapshot, because the work
-/// with the entries may run Python code that changes the dict.
+/// with the entries may run Python code that changes the dict, and without the interpreter's lock another thread may.
 pub(crate) fn storage<'py>(
     dict: &Bound<'py, PyDict>,
 ) -> Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    dict.iter().collect()
+    if !FREE_THREADED {
+        return dict.iter().collect();
+    }
+    let entries = RefCell::new(Vec::with_capacity(dict.len()));
+    // The closure returns no error, and nothing else can fail.
+    let _ = dict.locked_for_each(|key, value| {
+        entries.borrow_mut().push((key, value));
+        Ok(())
+    });
+    entries.into_inner()
 }
