@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -24,9 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 POSTGRES_URL = "BOBCAT_TEST_POSTGRES_URL"
 REDIS_URL = "BOBCAT_TEST_REDIS_URL"
@@ -86,7 +83,7 @@ class Server:
             time.sleep(0.2)
 
     def _spawn(self, command: list[str], log: object) -> subprocess.Popen[bytes]:
-        user = {} if self._user is None else {"user": self._user, "group": pwd.getpwnam(self._user).pw_gid}
+        user = {} if self._user is None else {"user": self._user, "group": _group(self._user)}
         start = partial(
             subprocess.Popen, command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory,
             preexec_fn=_die_with_parent(self.stop_signal), **user,
@@ -204,10 +201,18 @@ def _unprivileged_user() -> str | None:
     """The user for a server that refuses to run as root."""
     if os.geteuid() != 0:
         return None
+    import pwd  # Windows has no such module, and starts no server
+
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name).pw_name
     return None
+
+
+def _group(user: str) -> int:
+    import pwd
+
+    return pwd.getpwnam(user).pw_gid
 
 
 def _free_port() -> int:
@@ -308,6 +313,9 @@ def redis_url(request: pytest.FixtureRequest) -> str:
 def database(postgres_url: str) -> Iterator[str]:
     """The URL of a new database on the server of `postgres_url`, dropped after the test."""
     name = f"bobcat_test_{uuid.uuid4().hex[:12]}"
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
     parts = conninfo_to_dict(postgres_url)
