@@ -275,11 +275,13 @@ bench-workers: build  ## measure workers, and the recovery of runs of killed one
 .PHONY: release
 release:  ## date the section of the version in CHANGELOG.md (DATE=YEAR-MONTH-DAY, today by default), and try to publish the crate
 	@.ci/version --date $(DATE)
+	$(PYTHON) docs/site/badges.py
 	.ci/crate
 
 .PHONY: next-version
 next-version:  ## begin the version VERSION: in Cargo.toml, the locks, the pages that show it, and CHANGELOG.md
 	@.ci/version --begin $(VERSION)
+	$(PYTHON) docs/site/badges.py
 
 .PHONY: lock
 lock: setup  ## update the locked Python dependencies; writes uv.lock and .ci/requirements-dev.txt

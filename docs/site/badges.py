@@ -1,16 +1,19 @@
-"""The badges of the README: facts of pyproject.toml and Cargo.toml as small SVG files, which need no other host.
+"""The badges of the README: facts of this repository as small SVG files, which need no other host.
 
 python docs/site/badges.py        # writes docs/images/badges
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BADGES = ROOT / "docs" / "images" / "badges"
+_PYTHON = re.compile(r"Programming Language :: Python :: (3\.\d+)")
+_RUNNERS = {"Linux": "ubuntu", "macOS": "macos", "Windows": "windows"}
 _LETTER, _PADDING, _HEIGHT = 6.6, 7, 20
 
 
@@ -18,8 +21,15 @@ def badges() -> dict[Path, str]:
     """Draw every badge: the SVG by the path where it belongs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     rust = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    systems = [name for name, runner in _RUNNERS.items() if f"{runner}-" in workflow]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = f"\n## {rust['version']} - unreleased\n" not in changes
+    named = [found for each in project["classifiers"] if (found := _PYTHON.fullmatch(each))]
     facts = {
-        "python": ("python", project["requires-python"].replace(">=", "≥ ")),
+        "ci": ("ci", " | ".join(systems)),
+        "pypi": ("pypi", rust["version"] if released else "not yet"),
+        "python": ("python", " | ".join(found[1] for found in named)),
         "rust": ("core", f"Rust ≥ {rust['rust-version']}"),
         "types": ("types", "mypy --strict"),
         "license": ("license", project["license"]),
