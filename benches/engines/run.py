@@ -19,6 +19,8 @@ from typing import Any
 from corpora.mixed import Workload, workload
 from engines.cedar import cedar_engine, subset
 from engines.floor import floor_figures
+from engines.guardrails import guardrails_engine
+from engines.rego import rego_engine
 from engines.sides import (
     Side,
     bobcat_engine,
@@ -39,13 +41,23 @@ WHOLE: tuple[tuple[Maker, int], ...] = (
     (lynx_engine, 10_000),
     (cel_engine, 10_000),
     (zen_engine, 10_000),
+    (rego_engine, 10_000),
     (casbin_engine, 100),  # it evaluates every line: a quarter of a second per decision at 1,000
 )
-PART: tuple[tuple[Maker, int], ...] = ((bobcat_engine, 1_000), (cedar_engine, 1_000))
+PART: tuple[tuple[Maker, int], ...] = ((bobcat_engine, 1_000), (cedar_engine, 1_000), (guardrails_engine, 1_000))
 ROUNDS = 7
 SLICE = 0.06
 """Seconds that an engine gets in a round, about."""
-PACKAGES = ("bobcat", "lynx-agent", "common-expression-language", "zen-engine", "casbin", "cedarpy")
+PACKAGES = (
+    "bobcat",
+    "lynx-agent",
+    "common-expression-language",
+    "zen-engine",
+    "casbin",
+    "cedarpy",
+    "gordon-to-regorus",
+    "invariant-ai",
+)
 
 
 def main() -> int:

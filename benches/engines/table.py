@@ -39,7 +39,7 @@ def summary(results: Results) -> str:
     part = {row["rules"]: row["us"] for row in results["part"]}
     sizes = [rules for rules in whole if rules >= 10]
     rows = {name: [whole[size].get(name) for size in sizes] for name in whole[sizes[0]] if name not in _LEFT_OUT}
-    for name in ("Bobcat", "Cedar"):
+    for name in results["part"][0]["us"]:
         rows[f"{name}, rules without patterns and order"] = [part.get(size, {}).get(name) for size in sizes]
     return "\n".join(
         (
