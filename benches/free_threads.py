@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 from bobcat import _core  # noqa: E402
+from bobcat.model.decision import ActionRequest  # noqa: E402
 from bobcat.model.request_json import request_from_json  # noqa: E402
 
 ROUNDS = 80
@@ -55,7 +56,7 @@ def main() -> int:
     return 0
 
 
-def decide(program: _core.Program, requests: list[object]) -> None:
+def decide(program: _core.Program, requests: list[ActionRequest]) -> None:
     """Make `CALLS` decisions."""
     evaluate = _core.evaluate
     for _ in range(CALLS // len(requests)):
