@@ -11,6 +11,7 @@ import contextlib
 import functools
 import importlib
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -52,6 +53,9 @@ def take_away(packages: tuple[str, ...]) -> None:
             with contextlib.suppress(AttributeError):
                 delattr(owner, name)
     os.supports_dir_fd = set()
+    # The standard library chose at its import what it calls of these names; on Windows it chooses otherwise.
+    os.process_cpu_count = os.cpu_count  # type: ignore[attr-defined] # since CPython 3.13
+    shutil._use_fd_functions = False  # type: ignore[attr-defined]
     sys.platform = "win32"
     assert not [name for name in sys.modules if name.startswith("bobcat")]
 
