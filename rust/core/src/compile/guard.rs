@@ -1,9 +1,11 @@
 //! Guards: the clauses of which one must be true for a match to be true, chosen so that few requests pass.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::BuildHasher as _;
 
 use crate::bytes::hash::Keyed;
 use crate::clause::flat_expr::{Connective, Part, Parts};
+use crate::clause::ops::IndexKey;
 use crate::program::{Profile, Program};
 use crate::value::class::Class;
 
@@ -23,6 +25,12 @@ pub(super) struct Guard {
 /// Most clauses before a guard that may raise. Each is one more path to read, or one more list at a path.
 const MAX_EXPOSED: usize = 32;
 
+/// The cost of a guard that every value passes.
+const PASSED_BY_ALL: usize = 16;
+
+/// Values that are likely at a path beside those that clauses name.
+const OTHER_VALUES: usize = 3;
+
 /// Finds guards for the rules of one rule index.
 pub(super) struct Guards<'p> {
     program: &'p Program,
@@ -30,6 +38,8 @@ pub(super) struct Guards<'p> {
     tool_known: bool,
     /// The number of rules of the rule index that have each clause.
     uses: HashMap<u32, u32, Keyed>,
+    /// The number of different texts and integers that clauses name at each path.
+    values: HashMap<u32, usize, Keyed>,
 }
 
 impl<'p> Guards<'p> {
@@ -41,6 +51,7 @@ impl<'p> Guards<'p> {
         Self {
             program,
             tool_known,
+            values: values(program, uses.keys().copied()),
             uses,
         }
     }
@@ -136,8 +147,38 @@ impl<'p> Guards<'p> {
         }
         let uses = self.uses.get(&index).copied().unwrap_or(1);
         let test = self.program.indexed_clause(index);
-        test.guards().then(|| uses + test.facts().guard_cost)
+        test.guards().then(|| {
+            uses + match test.key() {
+                // The share of values that pass: one of three kinds of callers is no guard to speak of.
+                IndexKey::Scalars(texts, ints) => {
+                    let known = self.values.get(&clause.path).copied().unwrap_or_default();
+                    let passed = PASSED_BY_ALL * (texts.len() + ints.len());
+                    (passed / (known + OTHER_VALUES)) as u32
+                }
+                _ => test.facts().guard_cost,
+            }
+        })
     }
+}
+
+/// The number of different texts and integers that clauses name at each path. Two with one hash count once.
+fn values(program: &Program, clauses: impl IntoIterator<Item = u32>) -> HashMap<u32, usize, Keyed> {
+    let (mut known, mut seen) = (HashMap::default(), HashSet::<u64, Keyed>::default());
+    let hash = Keyed::default();
+    for index in clauses {
+        let Some(clause) = program.clauses.get(index as usize) else {
+            continue;
+        };
+        if let IndexKey::Scalars(texts, ints) = program.indexed_clause(index).key() {
+            let texts = texts.iter().map(|text| hash.hash_one((clause.path, text)));
+            let ints = ints
+                .iter()
+                .map(|number| hash.hash_one((clause.path, number)));
+            let fresh = texts.chain(ints).filter(|value| seen.insert(*value));
+            *known.entry(clause.path).or_default() += fresh.count();
+        }
+    }
+    known
 }
 
 /// The clauses that each make a match false when they are true, whatever else the request holds.

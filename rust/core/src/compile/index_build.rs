@@ -209,3 +209,96 @@ impl Program {
         some.then(|| Box::new(builder.finish_exclusion(always.len())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::program::Program;
+
+    fn leaf(path: &str, op: &str, operand: Value) -> Value {
+        let (head, path) = path.split_once('.').expect("a path");
+        let keys: Vec<&str> = path.split('.').collect();
+        let dialect = (op == "matches").then_some("re2");
+        json!({"k": "leaf", "head": head, "path": keys, "op": op, "operand": operand, "dialect": dialect})
+    }
+
+    /// The paths that are read to find the rules with these matches.
+    fn read(matches: impl IntoIterator<Item = Vec<Value>>) -> Vec<String> {
+        let rules = matches.into_iter().enumerate().map(|(number, items)| {
+            json!({
+                "k": "rule", "id": format!("r{number}"), "priority": 0, "verdict": "deny", "reason": "",
+                "approvers": [], "timeout_seconds": null, "transform": null,
+                "match": {"k": "all", "items": items},
+            })
+        });
+        let rules: Vec<Value> = rules.collect();
+        let policy = json!({
+            "ir_version": 1, "language_version": 1, "profile": "strict", "rules": rules,
+            "defaults": {
+                "on_no_match": "deny", "on_missing_shadow": "deny", "on_rule_error": "deny",
+            },
+        });
+        let program = Program::from_ir(policy.to_string().as_bytes()).expect("a policy");
+        let paths = program.generic().path_indexes.iter();
+        let keys = paths.map(|index| {
+            let path = program.paths.get(index.path as usize).expect("a path");
+            let keys = path.keys.iter().map(|&id| program.key(id).text);
+            keys.collect::<Vec<&str>>().join(".")
+        });
+        let mut keys: Vec<String> = keys.collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    #[test]
+    fn rules_are_found_by_what_few_requests_pass() {
+        let named = (0..20).map(|number| {
+            let kind = ["user", "agent", "service"][number % 3];
+            let who: Vec<String> = (0..6).map(|more| format!("u-{number}-{more}")).collect();
+            vec![
+                leaf("context.principal.kind", "eq", json!(kind)),
+                leaf("context.principal.id", "in", json!(who)),
+            ]
+        });
+        assert_eq!(read(named), ["principal.id"]);
+        let flagged = (0..20).map(|number| {
+            vec![
+                leaf("declared.reversible", "eq", json!(true)),
+                leaf(
+                    "context.workspace",
+                    "matches",
+                    json!(format!("/area-{number}/")),
+                ),
+            ]
+        });
+        assert_eq!(read(flagged), ["workspace"]);
+    }
+
+    #[test]
+    fn no_path_is_read_that_the_others_make_needless() {
+        let mixed = (0..20).map(|number| {
+            let place = leaf("context.workspace", "eq", json!(format!("/area-{number}")));
+            let step = leaf("context.step_seq", "eq", json!(number));
+            let who = leaf("context.principal.id", "eq", json!(format!("u-{number}")));
+            match number % 4 {
+                0 => vec![place],
+                1 => vec![step, place],
+                2 => vec![who, place],
+                _ => vec![who, step, place],
+            }
+        });
+        assert_eq!(read(mixed), ["workspace"]);
+    }
+
+    #[test]
+    fn equality_is_preferred_to_patterns() {
+        let both = (0..20).map(|number| {
+            vec![
+                leaf("args.cmd", "matches", json!(format!("run.*{number}x"))),
+                leaf("args.user", "eq", json!(format!("u-{number}"))),
+            ]
+        });
+        assert_eq!(read(both), ["user"]);
+    }
+}

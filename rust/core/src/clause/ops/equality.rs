@@ -74,7 +74,8 @@ impl OperatorTest for Flag {
     fn facts(&self) -> Facts {
         Facts {
             cost: 1,
-            guard_cost: 0,
+            // One value of two passes.
+            guard_cost: 8,
             fails: Classes::ALL.without(Class::Bool).without(Class::Null),
         }
     }
