@@ -2,8 +2,8 @@
 
 `make profile` builds the core with counters in it, runs it on the work below, and writes what was counted, of the
 functions that ran often, to `rust/profile/`. `make build` and `pip install` use it when the compiler is the one it was
-written with, see docs/adr/0009. The mixed workload has a seed of its own, from the generator that the benches use;
-shapes, Python rules and the loop are the very ones that the benches measure.
+written with, see docs/adr/0009. The mixed and wide workloads have a seed of their own, from the generators that the
+benches use; shapes, Python rules and the loop are the very ones that the benches measure.
 """
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ def work() -> None:
     from bobcat.model.request_json import request_from_json
     from corpora.mixed import workload
     from corpora.shapes import SHAPES
+    from wide.generate import wide_workload
 
     def decide(bundle: bobcat.PolicyBundle, calls: list[dict[str, object]], times: int) -> None:
         requests = [request_from_json(call) for call in calls]
@@ -113,6 +114,9 @@ def work() -> None:
         data = bundle.to_bytes()
         for _ in range(10):
             bobcat.load_bundle(data)
+    for shape, rules in (("wide", 100), ("wide", 1_000), ("flat", 1_000), ("deep", 1_000)):
+        wide = wide_workload(rules, SEED, shape=shape)
+        decide(bobcat.compile_policy(wide.policy), list(wide.requests), 40)
     for shape in SHAPES:
         for size in shape.sizes[:2]:
             decide(bobcat.compile_policy(shape.policy(size)), [shape.call(size)], 400)
