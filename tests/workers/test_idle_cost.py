@@ -178,9 +178,14 @@ def drop_schema(url: str, schema: str) -> None:
 
 
 def test_an_idle_worker_costs_the_same_whatever_the_history(measure: Callable[[tuple[int, int], Look], int]) -> None:
-    few, many = measure(FEW, look_often), measure(MANY, look_often)
     more = sum(MANY) + MANY[1] - sum(FEW) - FEW[1]
-    assert many - few <= LIVE_SHARE * more, (few, many)
+    seen = []
+    for _ in range(3):  # other tests at the same server, and its own upkeep, add to a count now and then
+        few, many = measure(FEW, look_often), measure(MANY, look_often)
+        seen.append((few, many))
+        if many - few <= LIVE_SHARE * more:
+            return
+    pytest.fail(f"each more run costs work: {seen}")
 
 
 def test_the_counters_see_a_look_at_every_run(measure: Callable[[tuple[int, int], Look], int]) -> None:
