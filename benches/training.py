@@ -114,8 +114,8 @@ def work() -> None:
         data = bundle.to_bytes()
         for _ in range(10):
             bobcat.load_bundle(data)
-    for shape, rules in (("wide", 100), ("wide", 1_000), ("flat", 1_000), ("deep", 1_000)):
-        wide = wide_workload(rules, SEED, shape=shape)
+    for kind, rules in (("wide", 100), ("wide", 1_000), ("flat", 1_000), ("deep", 1_000)):
+        wide = wide_workload(rules, SEED, shape=kind)
         decide(bobcat.compile_policy(wide.policy), list(wide.requests), 40)
     for shape in SHAPES:
         for size in shape.sizes[:2]:
