@@ -64,12 +64,12 @@ pub fn decide<R: Request>(
     request: &R,
     scratch: &mut Scratch,
 ) -> Result<(Decision, Option<Box<R>>), Undecided> {
-    let (rules, verdict, reason, (approvers, approvals_needed), obliging, transformed);
+    let (rules, verdict, reason, (approvers, approvals_needed), obligations, transformed);
     if let Some(layers) = program.layers() {
         let outcome = program.decide_layered(layers, request, scratch);
         (rules, verdict, reason, (approvers, approvals_needed)) =
             layered(program, layers, &outcome)?;
-        obliging = obligations(program, verdict, outcome.rules())?;
+        obligations = obligations_of(program, verdict, outcome.rules())?;
         transformed = outcome.transformed;
     } else {
         let outcome = program.decide(request, scratch);
@@ -80,7 +80,7 @@ pub fn decide<R: Request>(
         let transforms = outcome.transforms.iter();
         let transforms = transforms.map(|step| (step.rule, step.origin.function()));
         let all = transforms.chain(outcome.decided.rule_and_function());
-        obliging = obligations(program, verdict, all)?;
+        obligations = obligations_of(program, verdict, all)?;
         transformed = outcome.transformed;
     }
     let transformed = transformed.filter(|_| verdict != Verdict::Deny);
@@ -92,7 +92,7 @@ pub fn decide<R: Request>(
         verdict,
         reason,
         rules,
-        obligations: obliging,
+        obligations,
         approvers,
         approvals_needed,
     };
@@ -100,7 +100,7 @@ pub fn decide<R: Request>(
 }
 
 /// The obligations of the rules that decided on a call, and of the decisions of functions; none if it is denied.
-fn obligations<'p>(
+fn obligations_of<'p>(
     program: &'p Program,
     verdict: Verdict,
     rules: impl Iterator<Item = (u32, Option<&'p FunctionDecision>)>,

@@ -7,7 +7,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::names::Names;
 use crate::tracking::untrack;
-use crate::value::is_exactly;
+use crate::value::{FREE_THREADED, is_exactly};
 
 /// A frozen copy of a dict that has only plain values under plain strings; None for any other value.
 ///
@@ -21,18 +21,17 @@ pub(crate) fn frozen_if_flat<'py>(
     };
     let py = value.py();
     let copy = empty(py)?; // first: it may run the garbage collector, which may change the dict
+    // PERF: what is not flat is not copied. Without the lock another thread may change it until it is.
+    if !FREE_THREADED && !is_flat(dict) {
+        return Ok(None);
+    }
     // SAFETY: both are live dicts, the first an instance of a subclass that no other code has seen. What is exactly a dict
     // is copied by its storage, and no method of the subclass is called.
     let failed = unsafe { ffi::PyDict_Update(copy.as_ptr(), dict.as_ptr()) };
     if failed != 0 {
         return Err(PyErr::fetch(py));
     }
-    // Those of the copy, which no other thread can change.
-    if !copy
-        .cast::<PyDict>()?
-        .iter()
-        .all(|(key, value)| key.is_exact_instance_of::<PyString>() && is_leaf(&value))
-    {
+    if FREE_THREADED && !is_flat(copy.cast::<PyDict>()?) {
         return Ok(None);
     }
     untrack(&copy);
@@ -55,6 +54,11 @@ pub(crate) fn copied<'py>(owner: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'p
         return Err(PyErr::fetch(py));
     }
     Ok(copy.cast_into::<PyDict>().ok())
+}
+
+fn is_flat(dict: &Bound<'_, PyDict>) -> bool {
+    let mut entries = dict.iter();
+    entries.all(|(key, value)| key.is_exact_instance_of::<PyString>() && is_leaf(&value))
 }
 
 fn is_leaf(value: &Bound<'_, PyAny>) -> bool {

@@ -208,6 +208,7 @@ pub(crate) struct Facts {
     /// The cost of evaluation, roughly in equality comparisons.
     pub(crate) cost: u32,
     /// The cost as a guard beside the rules that share it: the more values pass, the higher.
+    /// That of tests with the key `Scalars` depends on the policy: `compile::guard` has it.
     pub(crate) guard_cost: u32,
     /// The classes of values that can be in error.
     pub(crate) fails: Classes,
