@@ -159,6 +159,55 @@ def test_paths_restrict_what_is_compared(repository: Run) -> None:
     assert repository("diff", "--git", "main...feature", "/").code == 2
 
 
+def test_a_path_of_neither_revision_is_a_mistake(repository: Run) -> None:
+    done = repository("diff", "--git", "main...feature", "policies/raed.yaml", "--fail-on", "any")
+    assert done.code == 2
+    assert "`policies/raed.yaml` is in neither revision" in done.err
+    assert repository("diff", "--git", "main...feature", "policies/gone.yaml").code == 0
+
+
+def test_a_renamed_policy_is_compared_with_itself(repository: Run) -> None:
+    Path("policies/same.yaml").rename("policies/moved.yaml")
+    subprocess.run(["git", "add", "."], check=True)
+    subprocess.run(["git", "commit", "-qm", "move"], check=True)
+    for path in ("policies/moved.yaml", "policies/same.yaml"):
+        done = repository("diff", "--git", "feature~1...feature", path, "--fail-on", "any")
+        assert done.code == 0
+        assert done.out == (
+            "feature~1:policies/same.yaml -> feature:policies/moved.yaml\n"
+            "proved: both policies decide every call alike\n"
+        )
+
+
+def test_a_policy_that_cannot_be_read_is_named_with_its_revision(repository: Run) -> None:
+    Path("policies/same.yaml").write_text("rules: [{id: y, mach: {tool: y}, decision: allow}]\n")
+    subprocess.run(["git", "commit", "-qam", "break"], check=True)
+    done = repository("diff", "--git", "feature~1...feature")
+    assert done.code == 3
+    assert "error: cannot compile `feature:policies/same.yaml`" in done.err
+    assert "did you mean `match`?" in done.err
+
+
+def test_options_hold_for_the_policies_of_revisions_or_are_refused(repository: Run) -> None:
+    Path("policies/same.yaml").write_text(
+        "vars: {n: 1}\nrules: [{id: y, match: {tool: y, args.n: '${n}'}, decision: allow}]\n"
+    )
+    subprocess.run(["git", "commit", "-qam", "vary"], check=True)
+    asked = ("diff", "--git", "feature~1...feature", "policies/same.yaml")
+    Path("policies/same.yaml").write_text(
+        "vars: {n: 1}\nrules: [{id: y, match: {tool: y, args.n: '${n}'}, decision: deny}]\n"
+    )
+    subprocess.run(["git", "commit", "-qam", "deny"], check=True)
+    assert 'y {"n": 7}' in repository(*asked, "--var", "n=7").out
+    assert (
+        "lynx_profile" in repository("diff", "--git", "main...feature", "policies/gone.yaml", "--profile", "lynx").out
+    )
+    for option in (["--include-root", "policies"], ["--expected-id", "0" * 64], ["--python-rule", "a:b"]):
+        done = repository(*asked, *option)
+        assert done.code == 2
+        assert f"`{option[0]}` and `--git` exclude each other" in done.err
+
+
 def test_an_unknown_revision_cannot_be_read(repository: Run) -> None:
     done = repository("diff", "--git", "main...no-such-branch")
     assert done.code == 3

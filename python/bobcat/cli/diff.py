@@ -10,8 +10,8 @@ import click
 
 from bobcat.cli.analysis_options import analysis_progress, budget_option, exits_unreadable
 from bobcat.cli.failures import FINDINGS
-from bobcat.cli.inputs import open_policy
-from bobcat.cli.options import bundle_options, format_option_of, profile_option, python_rule_option
+from bobcat.cli.inputs import Profile, include_root, open_policy, variables
+from bobcat.cli.options import bundle_checks, bundle_options, format_option_of, profile_option, python_rule_option
 from bobcat.cli.output import echo_json, echo_line, write_json
 from bobcat.text.display import safe_text
 
@@ -83,7 +83,8 @@ def diff(
 
     calls = RecordedCalls(traffic) if traffic else None
     if revisions is not None:
-        compared = _of_revisions(revisions, policies, calls, budget)
+        _refuse_with_revisions(python_rules)
+        compared = _of_revisions(revisions, policies, profile, calls, budget)
     else:
         if len(policies) != 2:
             raise click.UsageError("give two policies, OLD and NEW, or `--git A...B`")
@@ -94,21 +95,30 @@ def diff(
 
 
 def _of_revisions(
-    revisions: str, paths: Sequence[str], calls: RecordedCalls | None, budget: float | None
+    revisions: str, paths: Sequence[str], profile: Profile, calls: RecordedCalls | None, budget: float | None
 ) -> list[Compared]:
-    from bobcat.cli.git_policies import changed_policies, revisions_of
+    from bobcat.cli.git_policies import Compilation, changed_policies, revisions_of
 
     given = revisions_of(revisions)
+    options = Compilation(profile, variables(profile))
     compared = []
     with changed_policies(given, paths) as changed:
         for item in changed:
-            old, new = item.load()
+            old, new = item.load((given.old_name, given.new_name), options)
             names = [
-                f"{name}:{item.path}" if root is not None else f"{name} (no such file, which permits nothing)"
-                for name, root in ((given.old_name, item.old), (given.new_name, item.new))
+                f"{name}:{path}" if path is not None else f"{name} (no such file, which permits nothing)"
+                for name, path in ((given.old_name, item.old), (given.new_name, item.new))
             ]
             compared.append(Compared(names[0], names[1], _compare(old, new, calls, budget)))
     return compared
+
+
+def _refuse_with_revisions(python_rules: Sequence[str]) -> None:
+    """Refuse options that would have no effect on the policies of two revisions."""
+    given = {"--python-rule": bool(python_rules), "--include-root": include_root() is not None}
+    ignored = next((name for name, is_given in given.items() if is_given), bundle_checks().given())
+    if ignored is not None:
+        raise click.UsageError(f"`{ignored}` and `--git` exclude each other")
 
 
 def _compare(old: Policy, new: Policy, calls: RecordedCalls | None, budget: float | None) -> Diff:

@@ -10,12 +10,13 @@ import os
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +24,7 @@ from bobcat.cli.failures import InputError
 
 if TYPE_CHECKING:
     from bobcat.bundle import Policy
+    from bobcat.cli.inputs import Profile
 
 MAX_ARCHIVE_BYTES = 1 << 30
 """Bytes of the policies and other YAML files of a revision."""
@@ -41,18 +43,31 @@ class Revisions:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One policy whose bytes differ, with its path in the repository, and the roots of both revisions.
+    """One policy that differs, with its path in the repository on each side, and the roots of both revisions.
 
-    None stands for a side on which it does not exist.
+    A path is None on a side on which the policy does not exist. The paths of a renamed policy are different.
     """
 
-    path: str
-    old: Path | None
-    new: Path | None
+    old: str | None
+    new: str | None
+    roots: tuple[Path, Path]
 
-    def load(self) -> tuple[Policy, Policy]:
-        """Compile both sides; one that does not exist denies every call. Raises `PolicyCompileError`."""
-        return _compiled(self.path, self.old), _compiled(self.path, self.new)
+    def load(self, names: Sequence[str], given: Compilation) -> tuple[Policy, Policy]:
+        """Compile both sides; one that does not exist denies every call. Raises `PolicyCompileError`.
+
+        `names` are those of the revisions, for the report of an error.
+        """
+        sides = zip((self.old, self.new), self.roots, names, strict=True)
+        old, new = (_compiled(path, root, name, given) for path, root, name in sides)
+        return old, new
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """Options with which both sides of a policy are compiled; `variables` are values by name."""
+
+    profile: Profile
+    variables: Mapping[str, Any]  # Any: values, checked against the policy's own
 
 
 def revisions_of(text: str) -> Revisions:
@@ -83,15 +98,32 @@ def changed_policies(revisions: Revisions, paths: Sequence[str]) -> Iterator[lis
     """Yield the policies below some paths that differ between two revisions, by themselves or by what they include."""
     top = _git("rev-parse", "--show-toplevel").decode().rstrip("\n")
     wanted = [_inside(path, top) for path in paths]
+    for path, place in zip(paths, wanted, strict=True):
+        if not any(_exists(commit, place) for commit in (revisions.old, revisions.new)):
+            raise click.UsageError(f"`{path}` is in neither revision")
     with tempfile.TemporaryDirectory(prefix="bobcat-diff-") as directory:
         roots = [Path(directory, side) for side in ("old", "new")]
         for root, commit in zip(roots, (revisions.old, revisions.new), strict=True):
             root.mkdir()
             _extract(commit, top, root)
-        yield list(_changed(roots, wanted))
+        yield list(_changed(roots, wanted, _renames(revisions, top)))
 
 
-def _changed(roots: Sequence[Path], wanted: Sequence[str]) -> Iterator[Changed]:
+def _exists(commit: str, place: str) -> bool:
+    return place == "." or bool(_git("ls-tree", "--full-tree", "--name-only", commit, "--", place))
+
+
+def _renames(revisions: Revisions, top: str) -> dict[str, str]:
+    """Return the new paths of renamed files, by their old ones; git compares the contents."""
+    # Pairs are listed: `R100`, the old path and the new one.
+    fields = _git(
+        "-C", top, "diff", "--name-status", "--find-renames", "--diff-filter=R", "--no-ext-diff", "-z",
+        revisions.old, revisions.new,
+    ).decode("utf-8", "surrogateescape").split("\0")  # fmt: skip
+    return dict(zip(fields[1::3], fields[2::3], strict=False))
+
+
+def _changed(roots: Sequence[Path], wanted: Sequence[str], renames: Mapping[str, str]) -> Iterator[Changed]:
     from bobcat.cli.policy_files import policies_below
     from bobcat.frontend.strict.includes import included_files
 
@@ -106,19 +138,33 @@ def _changed(roots: Sequence[Path], wanted: Sequence[str]) -> Iterator[Changed]:
             if os.path.realpath(path) not in included
         })  # fmt: skip
     old, new = content
-    for path in sorted({*old, *new}):
-        if old.get(path) != new.get(path) and (not wanted or any(_is_below(path, place) for place in wanted)):
-            yield Changed(path, roots[0] if path in old else None, roots[1] if path in new else None)
+    moved = {
+        was: now for was, now in renames.items() if was in old and was not in new and now in new and now not in old
+    }
+    arrived = set(moved.values())
+    for path in sorted({*old, *new} - arrived):
+        now = moved.get(path, path)
+        is_wanted = not wanted or any(_is_below(one, place) for one in (path, now) for place in wanted)
+        if is_wanted and (path != now or old.get(path) != new.get(path)):
+            yield Changed(path if path in old else None, now if now in new else None, (roots[0], roots[1]))
 
 
-def _compiled(path: str, root: Path | None) -> Policy:
+def _compiled(path: str | None, root: Path, revision: str, given: Compilation) -> Policy:
     from bobcat.analysis.inputs import denies_everything
     from bobcat.compiler import load_policy_file
+    from bobcat.errors import PolicyCompileError, PolicyWarning
+    from bobcat.text.display import safe_text
 
-    if root is None:
+    if path is None:
         return denies_everything()
-    with chdir(root):  # so that findings and rules have paths in the repository
-        return load_policy_file(path, include_root=".")
+    # Findings and rules have paths in the repository; warnings are for `bobcat check`.
+    with chdir(root), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)
+        try:
+            return load_policy_file(path, profile=given.profile, vars=given.variables, include_root=".")
+        except PolicyCompileError:
+            click.echo(f"error: cannot compile `{safe_text(revision)}:{safe_text(path)}`", err=True)
+            raise
 
 
 def _is_below(path: str, place: str) -> bool:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bobcat.build.rule_module import RuleModule
     from bobcat.bundle.model import Policy
     from bobcat.diagnostics.model import Diagnostic
-    from bobcat.frontend.files import Inputs
+    from bobcat.frontend.files import Inputs, VariableText
 
 Profile = Literal["strict", "lynx"]
 HostRule = Callable[..., Any]  # Any: the callable is checked when the policy is compiled
@@ -266,16 +266,31 @@ def uncompiled() -> Literal["error", "callable"]:
 
 def compilation_inputs(path: str | None, profile: Profile) -> Inputs:
     """Return the files that the policy at `path` may include, and the values of `--var`."""
-    from bobcat.cli.options import INCLUDE_ROOT, VARIABLES
-    from bobcat.frontend.files import Inputs, PolicyFiles, VariableText
+    from bobcat.frontend.files import Inputs, PolicyFiles
+
+    files = None if path is None or path == STDIN else PolicyFiles(path, include_root())
+    return Inputs(files, variables(profile))
+
+
+def include_root() -> str | None:
+    """Return the directory of `--include-root`."""
+    from bobcat.cli.options import INCLUDE_ROOT
+
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(INCLUDE_ROOT)
+
+
+def variables(profile: Profile) -> dict[str, VariableText]:
+    """Return the values of `--var`, by the names of the variables."""
+    from bobcat.cli.options import VARIABLES
+    from bobcat.frontend.files import VariableText
 
     context = click.get_current_context(silent=True)
     meta = context.meta if context is not None else {}
     given = {name: VariableText(text) for name, text in meta.get(VARIABLES, {}).items()}
     if given and profile == "lynx":
         raise click.UsageError("`--var`: a policy of the `lynx` profile has no variables")
-    files = None if path is None or path == STDIN else PolicyFiles(path, meta.get(INCLUDE_ROOT))
-    return Inputs(files, given)
+    return given
 
 
 # Any: a policy.
