@@ -13,8 +13,9 @@ from analysis.enumeration import Enumeration, requests
 from analysis.generated_policies import DOMAIN, compiled, policy_source
 from analysis.long_policies import long_source
 from bobcat import Policy, Request
-from bobcat.analysis import Witness, dead, holes, surface
+from bobcat.analysis import Unknown, Witness, dead, holes, surface
 from bobcat.analysis.dead_clauses import dead_places, without
+from bobcat.analysis.deciding import DecidingRules
 from bobcat.analysis.engine import Effort, Questions
 from bobcat.analysis.variations import KINDS
 from bobcat.ir.schema import IrRule
@@ -101,6 +102,33 @@ rules:
     unused = {(row.tool, rule.id) for row in found.unused for rule in row.rules}
     assert ("t", "b") in unused
     assert ("t", "a") not in unused
+
+
+def test_the_call_of_each_row_gets_the_verdict_of_the_row() -> None:
+    """A rule that restricts gives its own verdict, and denies by its error."""
+    policy = Policy.compile(
+        "rules: [{id: mid, match: {tool: pay, args.n.between: [1, 9]}, decision: approve_required}]"
+    )
+    found = surface(policy, traffic=[])
+    assert {(row.verdict, row.rules[0].id) for row in found.rows if row.tool == "pay"} >= {
+        ("approve_required", "mid"),
+        ("deny", "mid"),
+    }
+    for row in found.rows:
+        assert isinstance(row.answer, Witness)
+        decision = policy.evaluate(row.answer.request)
+        assert decision.verdict.value == row.verdict
+        assert row.rules[0].id == DecidingRules(policy).of(decision)
+
+
+def test_a_row_without_a_call_has_a_reason_also_for_other_tools() -> None:
+    rule = "{id: few, match: {run.count.pay.lt: 3}, decision: allow}"
+    rows = surface(f"rules: [{rule}]\ndefaults: {{on_missing_shadow: deny}}").rows
+    unknown = {row.tool: row.answer.reasons for row in rows if isinstance(row.answer, Unknown)}
+    assert {tool: [reason.code for reason in reasons] for tool, reasons in unknown.items()} == {
+        "pay": ["memory"],
+        None: ["memory"],
+    }
 
 
 def test_holes_are_found_for_each_kind_that_a_denial_misses() -> None:

@@ -86,6 +86,35 @@ def test_regions_that_permit_more_come_first() -> None:
     assert {"loosening", "tightening"} <= set(changes)
 
 
+def test_the_largest_step_comes_first_and_other_terms_last() -> None:
+    rules = """
+rules:
+  - {id: a, match: {tool: a}, decision: %s}
+  - {id: b, match: {tool: b}, decision: approve_required, approvers: [ann], approvals_needed: 1, timeout_seconds: %d}
+  - {id: c, match: {tool: c}, decision: %s}
+  - {id: d, match: {tool: d}, decision: %s}
+"""
+    first = ("approve_required", 60, "deny", "deny"), ("allow", 90, "approve_required", "allow")
+    old, new = (rules % values for values in first)
+    assert [line.split(" (")[0] for line in summary_lines(diff(old, new))[1:]] == [
+        "+ d: deny -> allow",
+        "+ a: approve_required -> allow",
+        "+ c: deny -> approve_required",
+        "+ b: approve_required, timeout 60 s -> 90 s",
+    ]
+    assert [line[:4] for line in summary_lines(diff(new, old))[1:]] == ["- d:", "- c:", "- a:", "- b:"]
+
+
+def test_a_rule_that_decides_by_its_error_is_shown_as_such() -> None:
+    old = "rules: [{id: a, match: {tool: x}, decision: allow}]"
+    new = "rules: [{id: m, match: {tool: x, args.n.gt: 5}, decision: deny}, {id: a, match: {tool: x}, decision: allow}]"
+    found = diff(old, new)
+    (region,) = found.tightening
+    assert region.witness is not None
+    by_error = "<rule_error:m:" in str(region.witness.decisions[1].matched_rules)
+    assert any("deny by `m` in error (wrong_type)" in line for line in region_lines(found)) == by_error
+
+
 def test_other_arguments_of_a_transform_are_a_difference() -> None:
     text = "rules: [{id: t, match: {tool: t}, decision: transform, transform: {jsonpath: $.args.mode, set: safe}}]"
     found = diff(text, text.replace("set: safe", "set: fast"))
@@ -124,6 +153,26 @@ def test_recorded_calls_are_counted_by_region() -> None:
     assert found.traffic is not None
     assert (found.traffic.calls, found.traffic.changed) == (4, 2)
     assert [region.recorded for region in found.loosening] == [2]
+
+
+def test_recorded_calls_of_layers_are_counted_by_the_rule_that_decides() -> None:
+    """Several layers give one verdict, and its names are in the order of the layers."""
+
+    def layers(lowest: str, limit: int) -> Policy:
+        org = Policy.compile(f"""
+defaults: {{on_no_match: allow, on_missing_shadow: allow}}
+rules: [{{id: two, match: {{tool: pay}}, decision: approve_required, approvers: [ann, bob], approvals_needed: {limit}}}]
+""")
+        return Policy.layered({"org": org, "team": Policy.compile(lowest)})
+
+    asks = "rules: [{id: ask, match: {tool: pay, args.n.ge: 5}, decision: approve_required, approvers: [ann, bob]}]"
+    denies = asks + "\ndefaults: {on_missing_shadow: deny}"
+    traffic = [Request("pay", {"n": 9}), Request("pay", {"n": 1}), Request("pay", {})]
+    found = diff(layers(asks, 1), layers(denies, 2), traffic=traffic)
+    assert found.traffic is not None
+    assert found.traffic.changed == 3
+    counts = {(region.old.rule.id, region.new.verdict): region.recorded for region in found.regions if region.tool}
+    assert counts == {("org:two", "deny"): 2, ("org:two", "approve_required"): 1}
 
 
 def test_a_policy_is_given_by_text_path_bundle_or_value(tmp_path: Path) -> None:

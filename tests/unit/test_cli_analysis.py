@@ -39,7 +39,7 @@ def test_can_shows_a_call_or_a_proof(run: Run) -> None:
     done = run("can", "policy.yaml", "--tool", "pay")
     assert done.code == 0
     assert done.out.startswith("yes: pay {")
-    assert "allow by pays" in done.out
+    assert "allow by `pays`  policy.yaml:8:5" in done.out
     done = run("can", "policy.yaml", "--tool", "pay", "--when", "args.amount.gt: 100")
     assert (done.code, done.out) == (1, "no: proved, no call gets allow\n")
 
@@ -55,6 +55,18 @@ def test_can_tells_a_mistake_from_an_answer(run: Run) -> None:
     assert run("can", "bad.yaml").code == 3
     assert run("can", "no-such.yaml").code == 3
     assert run("can", "policy.yaml", "--verdict", "permit").code == 2
+
+
+def test_a_mistake_in_a_match_has_its_place_and_a_suggestion(run: Run) -> None:
+    done = run("can", "policy.yaml", "--when", "args.amount.betwen: [1, 2]")
+    assert done.code == 2
+    assert "error[E0303]: `betwen` is not an operator" in done.err
+    assert "--> when:1:1" in done.err
+    assert "did you mean `args.amount.between`?" in done.err
+    done = run("trace-can", "policy.yaml", "--after", "tol: read")
+    assert done.code == 2
+    assert "--> after:1:1" in done.err
+    assert "did you mean `tool`?" in done.err
 
 
 def test_can_has_a_code_for_an_unknown(run: Run) -> None:
@@ -78,6 +90,17 @@ def test_prove_compares_a_child_with_its_parent(run: Run) -> None:
     done = run("prove", "--child", "max.yaml", "--parent", "policy.yaml")
     assert done.code == 1
     assert "violated" in done.out
+    assert "    policy.yaml: " in done.out
+
+
+def test_prove_shows_the_decisions_of_the_policy_and_of_the_envelope(run: Run) -> None:
+    Path("envelope.yaml").write_text("invariants: [{id: most, within: policy.yaml}, {id: no, never: {tool: pay}}]")
+    done = run("prove", "max.yaml", "envelope.yaml")
+    assert "    allow by `r`  max.yaml:1:9" in done.out
+    assert "    policy.yaml: deny by default" in done.out
+    within, never = run("prove", "max.yaml", "envelope.yaml", "--format", "json").json()["invariants"]
+    assert [item["verdict"] for item in within["decisions"]] == ["allow", "deny"]
+    assert [item["verdict"] for item in never["decisions"]] == ["allow"]
 
 
 def test_prove_tells_mistakes_apart(run: Run) -> None:
@@ -122,7 +145,9 @@ def test_holes_shows_what_a_denial_misses(run: Run) -> None:
     for kind in ("case", "blanks", "quotes", "dot segments", "absent"):
         assert f"  {kind} at args.path: allow read" in done.out
     assert run("holes", "policy.yaml", "reads").code == 2
-    assert run("holes", "policy.yaml", "no-such-rule").code == 2
+    done = run("holes", "policy.yaml", "no-secret")
+    assert done.code == 2
+    assert "the policy has no rule `no-secret`; did you mean `no-secrets`?" in done.err
 
 
 def test_holes_of_a_denial_that_covers_everything_are_not_found(run: Run) -> None:

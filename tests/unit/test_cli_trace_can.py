@@ -42,9 +42,9 @@ def test_a_sequence_is_shown_with_its_results(run: Run) -> None:
     lines = done.out.splitlines()
     assert lines[0] == "yes: after 1 earlier call"
     assert lines[1].split() == ["1", "build", "{}"]
-    assert "approve_required by build" in lines[2]
+    assert "approve_required by `build`  policy.yaml:7:5" in lines[2]
     assert 'result {"exit_code": 0}' in lines[3]
-    assert "allow by deploy" in lines[5]
+    assert "allow by `deploy`  policy.yaml:6:5" in lines[5]
 
 
 def test_unattended_runs_have_no_approvals(run: Run) -> None:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bobcat.analysis.calls import plain
-from bobcat.analysis.engine import Data, Effort, Progress, Questions, deciding_rule, rule_ref
+from bobcat.analysis.deciding import DecidingRules
+from bobcat.analysis.engine import Data, Effort, Progress, Questions, rule_ref
 from bobcat.analysis.inputs import PolicyInput, policy_of
-from bobcat.analysis.model import Diff, Reason, Region, Side, Traffic, Witness
+from bobcat.analysis.model import CHANGES, ORDER, Diff, Reason, Region, Side, Traffic, Witness
 from bobcat.analysis.terms import terms_regions, terms_text
 from bobcat.bundle.model import Policy
 from bobcat.model.decision import ActionRequest, Decision
@@ -56,8 +57,16 @@ def compare(questions: Questions, old: int = 0, new: int = 1, limit: int = MAX_R
     if not found["complete"] and not reasons:
         reasons = (Reason("regions", f"there are more than {limit:,} regions, and the others were not looked for"),)
     other, unknown = terms_regions(questions, old, new) if terms else ((), ())
-    found_all = (*(each for each in other if each.loosens), *regions, *(each for each in other if not each.loosens))
-    return Diff(found_all, (*reasons, *unknown), found["same"] and not other and not unknown)
+    in_order = tuple(sorted((*regions, *other), key=_order))
+    all_reasons = tuple(dict.fromkeys((*reasons, *unknown)))
+    return Diff(in_order, all_reasons, found["same"] and not other and not unknown)
+
+
+def _order(region: Region) -> tuple[int, bool, int, int]:
+    """Return the place of a region: what permits more first, the largest step of verdicts first, terms last."""
+    old, new = ORDER.index(region.old.verdict), ORDER.index(region.new.verdict)
+    step = (new, -old) if region.change == "tightening" else (-new, old)
+    return (CHANGES.index(region.change), bool(region.terms), *step)
 
 
 def _region(questions: Questions, old: int, new: int, data: Data) -> Region:
@@ -83,14 +92,15 @@ def counted(found: Diff, seen: Mapping[Seen, int], calls: int) -> Diff:
 def decided(policies: tuple[Policy, Policy], traffic: Iterable[ActionRequest]) -> tuple[Counter[Seen], int]:
     """Decide recorded calls by both policies."""
     old, new = policies
+    before, after = map(DecidingRules, policies)
     seen: Counter[Seen] = Counter()
     calls = 0
     for request in traffic:
         calls += 1
         was, now = old.evaluate(request), new.evaluate(request)
         if differ(was, now):
-            key = Seen(request.tool, was.verdict.value, deciding_rule(was), now.verdict.value, deciding_rule(now))
-            seen[key] += 1
+            sides = was.verdict.value, before.of(was), now.verdict.value, after.of(now)
+            seen[Seen(request.tool, *sides)] += 1
     return seen, calls
 
 

@@ -17,7 +17,7 @@ from bobcat.bundle.model import Policy
 from bobcat.errors import AnalysisError, BundleError, RequestError
 from bobcat.ir.schema import IrRule
 from bobcat.lint.subject import named_tools
-from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.decision import ActionRequest
 from bobcat.model.request_json import request_from_data
 
 Progress: TypeAlias = Callable[[int, int, str], bool | None]
@@ -141,19 +141,6 @@ def rule_ref(policy: Policy, index: int | None) -> RuleRef:
         index,
         None if places is None else places.rule_span(index),
     )
-
-
-def deciding_rule(decision: Decision) -> str:
-    """Return the id of the rule that decided, also by its error; `DEFAULT` for a default of the policy."""
-    return deciding_name(decision.matched_rules)
-
-
-def deciding_name(matched: Sequence[object]) -> str:
-    """Return the id of the last of the rules in a decision; see `deciding_rule`."""
-    name = str(matched[-1]) if matched else ""
-    if name.startswith("<rule_error:"):
-        return name.removeprefix("<rule_error:").rpartition(":")[0]
-    return DEFAULT if not name or name.startswith("<default:") else name
 
 
 def _request(data: Data) -> ActionRequest:

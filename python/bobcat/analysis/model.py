@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from bobcat.analysis.calls import call_data
@@ -12,8 +12,10 @@ from bobcat.model.decision import ActionRequest, Decision
 
 Change: TypeAlias = Literal["loosening", "tightening", "arguments"]
 """`arguments`: a transform on both sides, with different new arguments."""
+CHANGES: tuple[Change, ...] = ("loosening", "arguments", "tightening")
+"""Changes in the order in which a difference lists them."""
 ORDER = ("deny", "approve_required", "dry_run", "transform", "allow")
-"""Verdicts from the strictest to the loosest."""
+"""Verdicts from the strictest to the loosened_part."""
 PERMITTED = ("allow", "transform")
 """Verdicts with which a call has its effect without an approval."""
 
@@ -157,7 +159,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The difference between two policies, as regions; those that permit more come first.
+    """The difference between two policies, as regions; those that permit more come first, `deny` to `allow` at the top.
 
     `same` is a proof that both decide every call alike. `reasons` are those of parts that were not compared.
     """
@@ -186,6 +188,11 @@ class Diff:
     def unknown(self) -> tuple[Region, ...]:
         """The regions without a witness."""
         return tuple(region for region in self.regions if region.witness is None)
+
+    @property
+    def loosened_part(self) -> Diff:
+        """The part in which calls are permitted more, or may be; that of a policy beyond its envelope."""
+        return replace(self, regions=tuple(region for region in self.regions if region.loosens))
 
     @property
     def may_loosen(self) -> bool:

@@ -19,6 +19,7 @@ from bobcat.analysis.variations import Kind, variations
 from bobcat.bounds.decisions import is_monitored
 from bobcat.bundle.model import Policy
 from bobcat.errors import RequestError
+from bobcat.frontend.suggest import closest
 from bobcat.ir.schema import IrRule
 from bobcat.ir.visit import leaves
 from bobcat.lint.implication import PERMITS
@@ -95,7 +96,8 @@ def _restricting(policy: Policy, wanted: str | None) -> list[int]:
     if wanted is None:
         return found
     if wanted not in rules.values():
-        raise ValueError(f"the policy has no rule `{wanted}`")
+        near = closest(wanted, rules.values())
+        raise ValueError(f"the policy has no rule `{wanted}`{f'; did you mean `{near}`?' if near else ''}")
     chosen = [index for index in found if rules[index] == wanted]
     if not chosen:
         raise ValueError(f"the rule `{wanted}` permits; holes are those of a rule that restricts")

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from bobcat.analysis.calls import call_data
-from bobcat.analysis.engine import Data, Effort, Progress, Questions, deciding_rule, rule_ref
+from bobcat.analysis.deciding import DecidingRules
+from bobcat.analysis.engine import Constraint, Data, Effort, Progress, Questions, rule_ref
 from bobcat.analysis.inputs import PolicyInput, policy_of
 from bobcat.analysis.model import ORDER, Answer, JsonData, Proof, RuleRef, Unknown, Witness, reasons_json
 from bobcat.bundle.model import Policy
@@ -105,16 +106,15 @@ def _rows(questions: Questions, data: Data) -> Iterable[Permission]:
 
 def _asked(questions: Questions, tool: str | None, verdict: str) -> Answer:
     """Ask for a call again, for the reasons that it is unknown."""
-    if tool is None:
-        return Unknown(())
-    return questions.find({"policy": 0, "verdicts": [verdict]}, {"tool": tool})
+    return questions.find({"policy": 0, "verdicts": [verdict]}, tools=[tool])
 
 
 def _counts(policy: Policy, traffic: Iterable[ActionRequest]) -> Counter[tuple[str, str, str]]:
     counts: Counter[tuple[str, str, str]] = Counter()
+    deciding = DecidingRules(policy)
     for request in traffic:
         decision = policy.evaluate(request)
-        counts[request.tool, decision.verdict.value, deciding_rule(decision)] += 1
+        counts[request.tool, decision.verdict.value, deciding.of(decision)] += 1
     return counts
 
 
@@ -139,8 +139,6 @@ def _by_rule(
 
 
 def _call_of(questions: Questions, row: Permission, rule: RuleRef) -> Answer:
-    """Return a call of one rule; for tools without a name, the one of the row where that rule decides it."""
-    if row.tool is not None:
-        return questions.find({"policy": 0, "rules": [rule.index]}, {"tool": row.tool})
-    decides = isinstance(row.answer, Witness) and deciding_rule(row.answer.decision) == rule.id
-    return row.answer if decides else Unknown(())
+    """Return a call that one rule gives the verdict of a row; a rule that restricts can also deny, by its error."""
+    where: list[Constraint] = [{"policy": 0, "rules": [rule.index]}, {"policy": 0, "verdicts": [row.verdict]}]
+    return questions.find(*where, tools=[row.tool])

@@ -13,7 +13,7 @@ from bobcat.analysis.engine import Constraint, Effort, Progress, Questions
 from bobcat.analysis.inputs import PolicyInput, policy_of
 from bobcat.analysis.invariants import Always, Invariant, Invariants, Never, OnlyIf, Within
 from bobcat.analysis.invariants_document import read_invariants
-from bobcat.analysis.model import ORDER, Answer, JsonData, Proof, Unknown, place_json
+from bobcat.analysis.model import ORDER, Answer, JsonData, Proof, Unknown, Witness, place_json
 from bobcat.bundle.model import Policy
 from bobcat.diagnostics.render import render_text
 from bobcat.errors import PolicyCompileError
@@ -26,7 +26,10 @@ _DENIES = ["true", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """An invariant and the answer: a `Proof` that it holds, or a `Witness` that violates it."""
+    """An invariant and the answer: a `Proof` that it holds, or a `Witness` that violates it.
+
+    The decisions of the witness are that of the policy and, of `within`, that of the envelope.
+    """
 
     invariant: Invariant
     answer: Answer
@@ -90,10 +93,17 @@ def answer(policy: Policy, invariant: Invariant, effort: Effort) -> Answer:
                 return Proof()
             where = [_given(others), _is(policies, match, ["true"] if permits else _DENIES)]
         case Within(envelope):
-            return exceeding(Questions((envelope, policy), effort))
+            return _of(exceeding(Questions((envelope, policy), effort)), 1, 0)
         case _:
             assert_never(claim)
-    return Questions(policies, effort).find(*where)
+    return _of(Questions(policies, effort).find(*where), 0)
+
+
+def _of(found: Answer, *numbers: int) -> Answer:
+    """Return an answer with the decisions of some of the policies in question: the others stand for matches."""
+    if not isinstance(found, Witness):
+        return found
+    return Witness(found.request, tuple(found.decisions[number] for number in numbers))
 
 
 def exceeding(questions: Questions) -> Answer:

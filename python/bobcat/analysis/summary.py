@@ -6,15 +6,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from bobcat.analysis.calls import call_text
-from bobcat.analysis.engine import DEFAULT
+from bobcat.analysis.deciding import DecidingRules
+from bobcat.analysis.engine import DEFAULT, rule_ref
 from bobcat.analysis.model import Diff, Reason, Region, RuleRef, Side
+from bobcat.bundle.model import Policy
 from bobcat.diagnostics.render import place
+from bobcat.model.decision import Decision
 from bobcat.text.display import safe_name, safe_text
 
 SAME = "proved: both policies decide every call alike"
 _HEADS = {"loosening": "permits more", "arguments": "other arguments", "tightening": "permits less"}
 MOST_SHOWN = 100
 """Regions of one direction that text and Markdown show."""
+_MARKER = re.compile(r"(?:(?P<layer>[a-z][a-z0-9_-]*):)?<(?P<kind>rule_error|default|layer_conflict):(?P<of>.*)>")
 _BACKTICKS = re.compile("`+")
 
 
@@ -67,8 +71,9 @@ def _region(region: Region) -> Iterator[str]:
     yield f"  {tool_text(region)}: {verdicts_text(region)}{recorded}"
     if region.witness is not None:
         yield f"    call  {call_text(region.witness.request)}"
-    yield f"    old   {_side(region.old)}"
-    yield f"    new   {_side(region.new)}"
+    old, new = _sides(region)
+    yield f"    old   {old}"
+    yield f"    new   {new}"
     for reason in region.reasons:
         yield f"    {reason_text(reason)}"
 
@@ -103,7 +108,7 @@ def _table(title: str, regions: Sequence[Region]) -> Iterator[str]:
     yield f"|---|---|---|---|---|{'---|' if counted else ''}"
     for region in regions[:MOST_SHOWN]:
         call = _code(call_text(region.witness.request)) if region.witness is not None else _unknown(region.reasons)
-        rules = f"{_escaped(_side(region.old))} | {_escaped(_side(region.new))}"
+        rules = " | ".join(map(_escaped, _sides(region)))
         row = f"| {_escaped(tool_text(region))} | {verdicts_text(region)} | {call} | {rules} |"
         yield f"{row} {region.recorded:,} |" if region.recorded is not None else row
     if len(regions) > MOST_SHOWN:
@@ -146,9 +151,41 @@ def rule_text(rule: RuleRef) -> str:
     return "default" if rule.id == DEFAULT else f"`{safe_name(rule.id)}`"
 
 
-def _side(side: Side) -> str:
+def decision_text(policy: Policy, decision: Decision) -> str:
+    """Return a decision with the rules behind it, the place of the deciding one, and the errors of rules."""
+    index = DecidingRules(policy).index(decision)
+    span = rule_ref(policy, index).span
+    where = "" if span is None else f"  {safe_text(place(span))}"
+    return f"{decision.verdict} by {', '.join(map(_name_text, decision.matched_rules))}{where}"
+
+
+def _name_text(name: object) -> str:
+    """Return a name of a decision: a rule, its error, or a default."""
+    found = _MARKER.fullmatch(str(name))
+    if found is None:
+        return f"`{safe_name(name)}`"
+    layer = "" if found["layer"] is None else f" of `{safe_name(found['layer'])}`"
+    match found["kind"]:
+        case "rule_error":
+            rule, _, code = found["of"].rpartition(":")
+            return f"`{safe_name(rule)}` in error ({safe_text(code)})"
+        case "default":
+            return f"default{layer}"
+        case _:
+            return f"a conflict of the layers `{safe_name(found['of'])}`"
+
+
+def _side(side: Side, decision: Decision | None = None) -> str:
     where = "" if side.rule.span is None else f"  {safe_text(place(side.rule.span))}"
-    return f"{side.verdict} by {rule_text(side.rule)}{where}"
+    error = ""
+    if decision is not None and str(decision.matched_rules[-1]).startswith("<rule_error:"):
+        error = f" in error ({safe_text(str(decision.matched_rules[-1])[:-1].rpartition(':')[2])})"
+    return f"{side.verdict} by {rule_text(side.rule)}{error}{where}"
+
+
+def _sides(region: Region) -> tuple[str, str]:
+    old, new = (None, None) if region.witness is None else region.witness.decisions
+    return _side(region.old, old), _side(region.new, new)
 
 
 def reason_text(reason: Reason) -> str:

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 from msgspec import UNSET
 
-from bobcat.analysis.engine import Questions, deciding_rule, rule_ref
+from bobcat.analysis.deciding import DecidingRules
+from bobcat.analysis.engine import Questions, rule_ref
 from bobcat.analysis.layer_terms import layer_regions
 from bobcat.analysis.model import ORDER, Change, Reason, Region, Side, Unknown, Witness
 from bobcat.bounds.decisions import is_monitored
@@ -88,8 +89,8 @@ def _region(policies: tuple[Policy, Policy], answer: Witness, was: Decision, now
         return None
     sides = []
     for policy, decision in zip(policies, (was, now), strict=True):
-        ids = {rule_ref(policy, index).id: index for index in range(len(policy.ir.rules))}
-        sides.append(Side(decision.verdict.value, rule_ref(policy, ids.get(deciding_rule(decision)))))
+        index = DecidingRules(policy).index(decision)
+        sides.append(Side(decision.verdict.value, rule_ref(policy, index)))
     witness = Witness(answer.request, (was, now))
     change: Change = "loosening" if looser else "tightening"
     return Region(str(answer.request.tool), sides[0], sides[1], change, witness, terms=found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from bobcat.cli.analysis_options import VERDICTS, analysis_progress, answer_code, budget_option, exits_unreadable
+from bobcat.cli.failures import USAGE, report_failure
 from bobcat.cli.inputs import PolicySource, policy_command
 from bobcat.cli.output import echo_line, write_json
 
@@ -47,24 +48,23 @@ def can(
     from bobcat.analysis import Proof, Witness
     from bobcat.analysis import can as ask
     from bobcat.analysis.calls import call_text
-    from bobcat.analysis.summary import reason_text
+    from bobcat.analysis.summary import decision_text, reason_text
     from bobcat.errors import PolicyCompileError
-    from bobcat.text.display import safe_names
 
     policy = source.open(shown_only=True)
     try:
         with analysis_progress() as progress:
             answer = ask(policy, tool=tool, when=when, verdict=verdicts, budget=budget, progress=progress)
     except PolicyCompileError as error:
-        problems = "; ".join(f"{item.message} ({item.code})" for item in error.diagnostics)
-        raise click.UsageError(f"`--when {when}`: {problems or error}") from error
+        report_failure(error)
+        return USAGE
     if output_format == "json":
         write_json(answer.to_json())
         return answer_code(answer, witness=0, proof=PROVED)
     match answer:
         case Witness():
             echo_line(f"yes: {call_text(answer.request)}")
-            echo_line(f"{answer.decision.verdict} by {safe_names(answer.decision.matched_rules)}")
+            echo_line(decision_text(policy, answer.decision))
         case Proof():
             echo_line(f"no: proved, no call gets {' or '.join(verdicts)}")
         case _:

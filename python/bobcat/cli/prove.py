@@ -12,10 +12,11 @@ from bobcat.cli.failures import FINDINGS, USAGE
 from bobcat.cli.inputs import open_policy, read_bytes
 from bobcat.cli.options import bundle_options, format_option_of, profile_option, python_rule_option
 from bobcat.cli.output import echo_json, echo_line, show_diagnostics, write_json
-from bobcat.text.display import safe_name, safe_names, safe_text
+from bobcat.text.display import safe_name, safe_text
 
 if TYPE_CHECKING:
     from bobcat.analysis import Invariants, Proved
+    from bobcat.bundle import Policy
 
 
 @click.command()
@@ -62,7 +63,7 @@ def prove(
         invariants = within(open_policy(parent, profile, python_rules, shown_only=True), parent)
     with analysis_progress() as progress:
         found = ask(policy, invariants, budget=budget, progress=progress)
-    _show(found, subject, output_format)
+    _show(found, subject, policy, output_format)
     states = [_state(item) for item in found]
     return FINDINGS if "violated" in states else UNKNOWN if "unknown" in states else 0
 
@@ -93,27 +94,28 @@ def _state(item: Proved) -> str:
             return "unknown"
 
 
-def _show(found: Sequence[Proved], policy: str, output_format: str) -> None:
+def _show(found: Sequence[Proved], name: str, policy: Policy, output_format: str) -> None:
     from bobcat.analysis.findings import proof_sarif
 
     match output_format:
         case "json":
-            write_json({"policy": policy, "invariants": [item.to_json() for item in found]})
+            write_json({"policy": name, "invariants": [item.to_json() for item in found]})
         case "sarif":
             echo_json(proof_sarif(found))
         case _:
             states = [_state(item) for item in found]
             counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
-            echo_line(f"{safe_text(policy)}: {counts or 'no invariants'}")
+            echo_line(f"{safe_text(name)}: {counts or 'no invariants'}")
             for item, state in zip(found, states, strict=True):
-                for line in _lines(item, state):
+                for line in _lines(item, state, policy):
                     echo_line(line)
 
 
-def _lines(item: Proved, state: str) -> Iterator[str]:
+def _lines(item: Proved, state: str, policy: Policy) -> Iterator[str]:
     from bobcat.analysis import Unknown, Witness
     from bobcat.analysis.calls import call_text
-    from bobcat.analysis.summary import reason_text
+    from bobcat.analysis.invariants import Within
+    from bobcat.analysis.summary import decision_text, reason_text
     from bobcat.diagnostics.render import place
 
     invariant = item.invariant
@@ -122,16 +124,11 @@ def _lines(item: Proved, state: str) -> Iterator[str]:
     yield f"{state:<9} {safe_name(invariant.id)}{reason}{where}"
     match item.answer:
         case Witness(request, decisions):
-            decision = decisions[-1] if len(decisions) == 2 and _is_envelope(item) else decisions[0]
             yield f"    call  {call_text(request)}"
-            yield f"    {decision.verdict} by {safe_names(decision.matched_rules)}"
+            yield f"    {decision_text(policy, decisions[0])}"
+            if isinstance(invariant.claim, Within):
+                yield f"    {safe_text(invariant.claim.name)}: {decision_text(invariant.claim.envelope, decisions[1])}"
         case Unknown(reasons):
             yield from (f"    {reason_text(reason)}" for reason in reasons)
         case _:
             pass
-
-
-def _is_envelope(item: Proved) -> bool:
-    from bobcat.analysis.invariants import Within
-
-    return isinstance(item.invariant.claim, Within)

@@ -27,8 +27,8 @@ class RecordedCalls:
 
     def count(self, old: Policy, new: Policy) -> tuple[Counter[Seen], int]:
         """Return the numbers of calls that are decided differently, by tool, verdicts and rules, and of all calls."""
+        from bobcat.analysis.deciding import DecidingRules
         from bobcat.analysis.difference import Seen, decided
-        from bobcat.analysis.engine import deciding_name
         from bobcat.threads.journal import earlier_turns
         from bobcat.traffic.replaying import Options, Replay
 
@@ -38,10 +38,11 @@ class RecordedCalls:
             with progress_of(self._logs) as progress:
                 tally = Replay(new, old, options).run(self._logs, progress=progress)
             show_damage(tally)
+            before, after = DecidingRules(old), DecidingRules(new)
             calls += tally.decided
             for key, group in tally.groups.items():
                 if key.old != key.new or (key.new == "transform" and key.direction == "unclear"):
-                    rules = deciding_name(key.old_rules), deciding_name(key.new_rules)
+                    rules = before.named(key.old_rules, key.old), after.named(key.new_rules, key.new)
                     seen[Seen(key.tool, key.old, rules[0], key.new, rules[1])] += group.count
         return seen, calls
 

@@ -8,11 +8,13 @@ import click
 
 from bobcat.cli.analysis_options import UNKNOWN, VERDICTS, analysis_progress, budget_option, exits_unreadable
 from bobcat.cli.can import PROVED
+from bobcat.cli.failures import USAGE, report_failure
 from bobcat.cli.inputs import PolicySource, policy_command
 from bobcat.cli.output import echo_line, write_json
 
 if TYPE_CHECKING:
     from bobcat.analysis import Sequence
+    from bobcat.bundle import Policy
 
 DEFAULT_STEPS = 4
 MOST_STEPS = 50
@@ -85,8 +87,8 @@ def trace_can(
                 progress=progress,
             )
     except PolicyCompileError as error:
-        problems = "; ".join(f"{item.message} ({item.code})" for item in error.diagnostics)
-        raise click.UsageError(f"`--when` or `--after`: {problems or error}") from error
+        report_failure(error)
+        return USAGE
     if output_format == "json":
         write_json(answer.to_json())
     match answer:
@@ -100,7 +102,7 @@ def trace_can(
         return code
     match answer:
         case Sequence():
-            _show(answer)
+            _show(answer, policy)
         case NoSequence(within):
             bound = "" if within is None else f" within {within} earlier call{'s' * (within != 1)}"
             echo_line(f"no: proved, no sequence{bound} ends with {' or '.join(verdicts)}")
@@ -111,15 +113,16 @@ def trace_can(
     return code
 
 
-def _show(found: Sequence) -> None:
+def _show(found: Sequence, policy: Policy) -> None:
     from bobcat.analysis.calls import MOST_SHOWN, call_text, plain
-    from bobcat.text.display import safe_json, safe_names
+    from bobcat.analysis.summary import decision_text
+    from bobcat.text.display import safe_json
 
     earlier = len(found.steps) - 1
     echo_line(f"yes: after {earlier} earlier call{'s' * (earlier != 1)}")
     for number, step in enumerate(found.steps, 1):
         echo_line(f"{number:>3}  {call_text(step.request)}")
-        echo_line(f"     {step.decision.verdict} by {safe_names(step.decision.matched_rules)}")
+        echo_line(f"     {decision_text(policy, step.decision)}")
         if number <= earlier:
             ended = f"result {safe_json(plain(step.result), limit=MOST_SHOWN)}" if step.ended else "fails"
             echo_line(f"     {ended}")

@@ -87,7 +87,7 @@ def _excess(parent: Policy, child: Policy) -> str | None:
         case Proof():
             return None
         case Witness(request, decisions):
-            verdicts = " instead of ".join(item.verdict.value for item in reversed(decisions))
+            verdicts = " instead of ".join(item.verdict.value for item in decisions)
             return f"it decides `{verdicts}` for {call_text(request)}"
         case _:
             reasons = "; ".join(map(reason_text, proved.answer.reasons))

@@ -148,7 +148,7 @@ async def _decided(
     beyond = await asyncio.to_thread(diff, question.envelope, question.widened, budget=budget)
     if not beyond.may_loosen:
         return _granted(asked, "envelope", own)
-    opens = _lines(beyond)
+    opens = _lines(beyond.loosened_part)
     answer = await durable_approvals(store)(_request(asked, opens, approvers))
     if isinstance(answer, Pending):
         return replace(asked, approval=answer.approval, opens=opens)
