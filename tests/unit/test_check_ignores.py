@@ -52,6 +52,15 @@ def test_the_line_of_the_rule_and_that_of_the_clause_count(place: str) -> None:
     assert outcome(BLOCK.format(**places)) == ([], ["W0122"])
 
 
+def test_the_first_of_several_comments_that_apply_is_used() -> None:
+    places = {place: "  # bobcat: ignore W0122 because of the " + place for place in ("rule", "clause")}
+    found = check_source(BLOCK.format(tool="", **places), "p")
+    assert [(item.code, item.suppressed) for item in found if item.code != "N0104"] == [
+        ("W0122", "of the rule"),
+        ("W0136", None),
+    ]
+
+
 def test_another_line_of_the_rule_does_not_count() -> None:
     text = BLOCK.format(rule="", tool="  # bobcat: ignore W0122 because of something", clause="")
     assert outcome(text) == (["W0136", "W0122"], [])

@@ -7,7 +7,7 @@ import pytest
 from bobcat.frontend import suggest
 from bobcat.frontend.report import MAX_FINDINGS
 from bobcat.frontend.strict import matches
-from bobcat.lint import calls, text_search
+from bobcat.lint import calls, ignores, text_search
 from bobcat.lint.check import check_source
 from bobcat.lint.lints import shadowed_rule
 
@@ -84,6 +84,18 @@ def test_beginnings_and_ends_are_compared_with_what_can_imply_them(monkeypatch: 
     matches += [{"args.x.starts_with": ["/p498/a", "/p499/"]}, {"args.x": "/a/p499/"}, {"args.x": "/a/p500/"}]
     found = check_source({"rules": [{"match": match, "decision": "deny"} for match in matches]}, "p")
     assert [(item.code, item.span.path if item.span else "") for item in found] == [("W0101", "$.rules[1001]")]
+
+
+def test_comments_are_not_compared_with_every_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = counted(monkeypatch, ignores, "_ignorable_line")
+    rules = "".join(
+        f"  # bobcat: ignore W0131 because of {i}\n"
+        f"  - {{id: r{i}, match: {{tool.starts_with: t{i:03}_}}, decision: allow}}\n"
+        for i in range(300)
+    )
+    found = [item for item in check_source(f"rules:\n{rules}", "p") if item.code == "W0131"]
+    assert [item.suppressed for item in found] == [f"of {i}" for i in range(300)]
+    assert looked[0] <= 3 * len(found)
 
 
 def test_a_policy_of_ordinary_size_is_compared_as_a_whole() -> None:

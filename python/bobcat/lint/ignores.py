@@ -9,7 +9,9 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import yaml
@@ -49,10 +51,13 @@ def apply_ignores(
     for span in rules:
         if span.file == file:
             ends[span.line] = max(span.end_line, ends.get(span.line, 0))
+    found = list(found)
+    covering = _covering(ignores, found, file, ends)
     kept: list[Diagnostic] = []
     used: set[Ignore] = set()
     for item in found:
-        match = next((ignore for ignore in ignores if _covers(ignore, item, ends)), None)
+        line = _ignorable_line(item, file)
+        match = None if line is None else covering.get((item.code, line))
         if match is None:
             kept.append(item)
             continue
@@ -62,12 +67,34 @@ def apply_ignores(
     return [*kept, *problems, *unused]
 
 
-def _covers(ignore: Ignore, item: Diagnostic, ends: dict[int, int]) -> bool:
-    if item.code != ignore.code or item.severity is Severity.ERROR or item.span is None:
-        return False
-    if item.span.file != ignore.span.file:
-        return False
-    return ignore.line <= item.span.line <= ends.get(ignore.line, ignore.line)
+def _covering(
+    ignores: Iterable[Ignore], found: Iterable[Diagnostic], file: str, ends: Mapping[int, int]
+) -> dict[tuple[str, int], Ignore]:
+    """Return the first comment that applies to the findings of a code in a line; `ends` has the last lines of rules."""
+    lines: dict[str, set[int]] = defaultdict(set)
+    for item in found:
+        line = _ignorable_line(item, file)
+        if line is not None:
+            lines[item.code].add(line)
+    ordered = {code: sorted(numbers) for code, numbers in lines.items()}
+    covering: dict[tuple[str, int], Ignore] = {}
+    seen: set[tuple[str, int]] = set()
+    for ignore in ignores:
+        if (ignore.code, ignore.line) in seen:
+            continue
+        seen.add((ignore.code, ignore.line))
+        own = ordered.get(ignore.code, [])
+        last = ends.get(ignore.line, ignore.line)
+        for line in own[bisect_left(own, ignore.line) : bisect_right(own, last)]:
+            covering.setdefault((ignore.code, line), ignore)
+    return covering
+
+
+def _ignorable_line(item: Diagnostic, file: str) -> int | None:
+    """Return the line of a finding that a comment of a file can ignore."""
+    if item.severity is Severity.ERROR or item.span is None or item.span.file != file:
+        return None
+    return item.span.line
 
 
 def _read(text: str, file: str, *, python: bool) -> tuple[list[Ignore], list[Diagnostic]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bobcat.ir.canonical import encode, encode_value
+from bobcat.ir.canonical import encode, encode_each, encode_value
 from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import walk
 from bobcat.language.facets import IR_OPERATORS
@@ -18,6 +18,7 @@ from bobcat.language.operators import Bound
 from bobcat.lint.lazy_attribute import lazy
 
 PERMITS = frozenset(("allow", "transform"))
+Path = tuple[str, ...]
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
@@ -30,8 +31,8 @@ class PathCondition:
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
-        self.path = (expr.head, expr.path) if isinstance(expr, Leaf) else None
-        """The path of a leaf."""
+        self.path: Path | None = (expr.head, *expr.path) if isinstance(expr, Leaf) else None
+        """The path of a leaf, from its head on."""
 
     @lazy
     def key(self) -> bytes:
@@ -66,6 +67,12 @@ class PathCondition:
         return tuple(map(PathCondition, self.expr.items)) if isinstance(self.expr, AllExpr | AnyExpr) else ()
 
 
+def encode_keys(items: Sequence[PathCondition]) -> None:
+    """Compute the keys of conditions. PERF: at once, it takes a third of the time."""
+    for item, key in zip(items, encode_each([item.expr for item in items]), strict=True):
+        setattr(item, "key", key)  # noqa: B010 - it replaces the descriptor
+
+
 def conditions(rule: IrRule) -> tuple[PathCondition, ...]:
     """Return the conjuncts of a rule's match."""
     return tuple(map(PathCondition, conjuncts(rule.match)))
@@ -80,25 +87,61 @@ def is_lenient(strong: IrRule, weak: IrRule) -> bool:
 
 def covers(strong: Sequence[PathCondition], weak: Sequence[PathCondition], *, lenient: bool) -> bool:
     """Return true if every condition of `weak` follows from one of `strong`."""
-    return all(
-        not (lenient and wanted.negates) and any(_item_implies(have, wanted) for have in strong) for wanted in weak
-    )
+    for wanted in weak:
+        if lenient and wanted.negates:
+            return False
+        path = wanted.path
+        for have in strong:
+            # PERF: most conditions are leaves, and a leaf follows from no other path; a call takes three times as long.
+            if (path is None or path == have.path) and _item_implies(have, wanted):
+                break
+        else:
+            return False
+    return True
+
+
+class Conjunction:
+    """Conditions that must hold together, with the texts that they want at paths.
+
+    PERF: most conditions are equalities with texts: different ones at a path clash, and equal ones do not.
+    """
+
+    __slots__ = ("_only_texts", "_texts", "clash", "items")
+
+    def __init__(self, items: Sequence[PathCondition]) -> None:
+        self.items = items
+        self._texts: dict[Path | None, str] = {}
+        self._only_texts = True
+        self.clash = False
+        """No call makes all of the conditions true."""
+        texts = self._texts
+        for item in items:
+            expr = item.expr
+            if type(expr) is not Leaf or expr.op != "eq" or type(expr.operand) is not str:
+                self._only_texts = False
+            elif texts.setdefault(item.path, expr.operand) != expr.operand:
+                self.clash = True
+                return
+        if not self._only_texts:
+            self.clash = _clash_of_others(items)
+
+    def clashes(self, other: Conjunction) -> bool:
+        """Return true if no call makes all of these conditions and all of another conjunction true."""
+        if self.clash or other.clash:
+            return True
+        wanted = other._texts
+        for path, text in self._texts.items():
+            if wanted.get(path, text) != text:
+                return True
+        return not (self._only_texts and other._only_texts) and _clash_of_others((*self.items, *other.items))
 
 
 def clash(items: Sequence[PathCondition]) -> bool:
     """Return true if no call makes all of these true."""
-    # PERF: most conditions are equalities with texts: different ones at a path clash, and equal ones do not.
-    texts: dict[object, str] = {}
-    only_texts = True
-    for item in items:
-        expr = item.expr
-        if isinstance(expr, Leaf) and expr.op == "eq" and isinstance(expr.operand, str):
-            if texts.setdefault(item.path, expr.operand) != expr.operand:
-                return True
-        else:
-            only_texts = False
-    if only_texts:
-        return False
+    return Conjunction(items).clash
+
+
+def _clash_of_others(items: Sequence[PathCondition]) -> bool:
     if len({item.path for item in items}) == len(items) and not any(map(_is_empty, items)):
         return False  # PERF: most other matches
     return _clash(items)
@@ -111,7 +154,7 @@ def _is_empty(item: PathCondition) -> bool:
 
 
 def _clash(items: Sequence[PathCondition]) -> bool:
-    allowed: dict[tuple[str, tuple[str, ...]], set[bytes]] = {}
+    allowed: dict[Path, set[bytes]] = {}
     for item in items:
         if isinstance(item.expr, AnyExpr) and not item.expr.items:
             return True
@@ -127,7 +170,7 @@ def _clash(items: Sequence[PathCondition]) -> bool:
 def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:
     if have.path is not None and wanted.path is not None and have.path != wanted.path:
         return False
-    if have.key == wanted.key:
+    if have.expr == wanted.expr and have.key == wanted.key:  # PERF: equal bytes are equal nodes, not the reverse
         return True
     if isinstance(wanted.expr, AllExpr):
         return all(_item_implies(have, item) for item in wanted.items)

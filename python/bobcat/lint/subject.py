@@ -6,8 +6,7 @@ Created once for a policy, then passed to every lint; see `registry`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -17,12 +16,13 @@ from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Related, Span
 from bobcat.ir import construct
-from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, Leaf, NotExpr
+from bobcat.ir.schema import AllExpr, AnyExpr, Expr, Head, IrPolicy, IrRule, Leaf, NotExpr, Operator
 from bobcat.ir.visit import refs
 from bobcat.language.facets import IR_OPERATORS
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.calls import CallFinder, CallSearchResult, ExampleCall
-from bobcat.lint.implication import PERMITS, PathCondition, clash, conditions, conjuncts
+from bobcat.lint.implication import PERMITS, Conjunction, PathCondition, conditions, conjuncts
+from bobcat.lint.implication import Path as Path
 from bobcat.lint.lazy_attribute import lazy
 
 MAX_PAIRS = 300_000
@@ -31,19 +31,21 @@ MAX_RULES_COMPARED = 100
 """Maximum earlier rules about the same tool that are compared with one rule; 3 in a policy of 100,000."""
 
 ANY_TOOL = ""
-Path = tuple[str, ...]
 
 
-class PlacedLeaf:
-    """A leaf of a match: its number in pre-order, its path, and true if it is under an even number of `not`."""
+class PlacedLeaf(PathCondition):
+    """A leaf of a match: its number in pre-order, and true if it is under an even number of `not`.
 
-    __slots__ = ("leaf", "number", "path", "positive")
+    PERF: the leaves of most matches are their conjuncts, so that one object is both.
+    """
 
-    def __init__(self, number: int, leaf: Leaf, positive: bool) -> None:  # PERF: twice as fast
+    path: Path
+
+    def __init__(self, number: int, leaf: Leaf, positive: bool) -> None:
+        self.expr = self.leaf = leaf
+        self.path = (leaf.head, *leaf.path)
         self.number = number
-        self.leaf = leaf
         self.positive = positive
-        self.path: Path = (leaf.head, *leaf.path)
 
     @property
     def excludes(self) -> bool:
@@ -58,22 +60,20 @@ class PlacedLeaf:
         return row.constrains and not row.excludes if self.positive else row.excludes
 
 
-@dataclass(frozen=True)
 class RuleFacts:
     """A declarative rule, with its index in evaluation order."""
 
-    index: int
-    rule: IrRule
-
-    @lazy
-    def leaves(self) -> tuple[PlacedLeaf, ...]:
-        """Return the leaves of its match."""
-        match = self.rule.match
-        if isinstance(match, AllExpr):  # PERF: most matches
-            leaves = [item for item in match.items if isinstance(item, Leaf)]
-            if len(leaves) == len(match.items):
-                return tuple([PlacedLeaf(number, leaf, True) for number, leaf in enumerate(leaves)])
-        return tuple(placed_leaves(match))
+    def __init__(self, index: int, rule: IrRule) -> None:
+        self.index = index
+        self.rule = rule
+        parts = conjuncts(rule.match)
+        leaves = [PlacedLeaf(number, item, True) for number, item in enumerate(parts) if type(item) is Leaf]
+        simple = len(leaves) == len(parts)
+        self.leaves = tuple(leaves if simple else placed_leaves(rule.match))
+        """The leaves of its match."""
+        self.conditions: tuple[PathCondition, ...] = self.leaves if simple else conditions(rule)
+        """The conjuncts of its match."""
+        self.conjunction = Conjunction(self.conditions)
 
     @lazy
     def reads(self) -> frozenset[Path]:
@@ -89,20 +89,20 @@ class RuleFacts:
         """Return the tools that the rule names; empty if it is about any tool."""
         return named_tools(self.rule)
 
-    @lazy
-    def conditions(self) -> tuple[PathCondition, ...]:
-        """Return the conjuncts of its match."""
-        return conditions(self.rule)
-
-    @lazy
+    @property
     def never(self) -> bool:
         """Return true if the match is syntactically always false."""
-        return clash(self.conditions)
+        return self.conjunction.clash
 
     @property
     def permits(self) -> bool:
         """Return true if the rule permits calls."""
         return self.rule.verdict in PERMITS
+
+    @lazy
+    def negated(self) -> tuple[PlacedLeaf, ...]:
+        """Return the leaves under an odd number of `not`."""
+        return tuple([item for item in self.leaves if not item.positive])
 
     def constrains(self, path: Path) -> bool:
         """Return true if the rule constrains the value at a path other than by exclusion."""
@@ -133,12 +133,51 @@ class LintContext:
         """Return the rules that permit calls."""
         return tuple(facts for facts in self.rules if facts.permits)
 
-    def searched(self) -> Iterator[RuleFacts]:
-        """Yield the rules that permit calls, as long as searches have budget: for lints that report example calls."""
-        for facts in self.permitting:
+    def searched(self, operators: Container[Operator] | None = None) -> Iterator[RuleFacts]:
+        """Yield the rules that permit calls, as long as searches have budget: for lints that report example calls.
+
+        With `operators`, those with a leaf of one of them, or with tests that higher-ranking rules require.
+        """
+        for facts in self.permitting if operators is None else self.permitting_with(operators):
             if not self.calls.searching:
                 return
             yield facts
+
+    @lazy
+    def _by_test(self) -> dict[tuple[Head, Operator], list[RuleFacts]]:
+        found: dict[tuple[Head, Operator], list[RuleFacts]] = defaultdict(list)
+        for facts in self.rules:
+            for item in facts.leaves:
+                rules = found[item.leaf.head, item.leaf.op]
+                if not rules or rules[-1] is not facts:
+                    rules.append(facts)
+        return found
+
+    def testing(self, operators: Container[Operator] | None = None, *, head: Head | None = None) -> list[RuleFacts]:
+        """Return the rules that have a leaf with one of some operators and this head, in evaluation order.
+
+        PERF: a lint that starts from these costs nothing in a policy without them.
+        """
+        lists = [
+            rules
+            for (own, op), rules in self._by_test.items()
+            if (head is None or own == head) and (operators is None or op in operators)
+        ]
+        if len(lists) == 1:
+            return lists[0]
+        found = {facts.index: facts for rules in lists for facts in rules}
+        return [found[index] for index in sorted(found)]
+
+    @lazy
+    def _constrained(self) -> tuple[RuleFacts, ...]:
+        return tuple(facts for facts in self.permitting if self.required(facts))
+
+    def permitting_with(self, operators: Container[Operator]) -> list[RuleFacts]:
+        """Return the rules that permit calls and have a leaf of one of some operators, or tests that higher-ranking
+        rules require, in evaluation order.
+        """
+        rules = {facts.index: facts for facts in (*self._constrained, *self.testing(operators)) if facts.permits}
+        return [rules[index] for index in sorted(rules)]
 
     @lazy
     def _arguments(self) -> dict[str, set[Path]]:
@@ -192,26 +231,31 @@ class LintContext:
             self._required[facts.index] = tuple(
                 (other, item)
                 for other in self.restricting_before(facts, "required-tests")
-                for item in other.leaves
-                if not item.positive
-                and item.leaf.op != "exists"
+                for item in other.negated
+                if item.leaf.op != "exists"
                 and self.find(facts, NotExpr(item.leaf)) is None
                 and self.find(facts, item.leaf) is not None
             )
         return self._required[facts.index]
 
     def own_or_restricting(
-        self, lint: str, looks: Callable[[RuleFacts, PlacedLeaf, RuleFacts | None], bool]
+        self,
+        lint: str,
+        rules: Iterable[RuleFacts],
+        looks: Callable[[RuleFacts, PlacedLeaf, RuleFacts | None], bool],
     ) -> Iterator[tuple[RuleFacts, PlacedLeaf, RuleFacts | None]]:
         """Yield the tests that `looks` accepts, once for each path of a rule that permits: its own, and then those of
-        the restricting rules that outrank it, each with that rule.
+        the restricting rules that outrank it, each with that rule. `rules` are those with such tests.
         """
+        concerned = {facts.index for facts in rules}
         for facts in self.permitting:
             before = self.restricting_before(facts, lint)
-            if not self.calls.searching:
+            if not concerned or not self.calls.searching:
                 continue
             seen: set[Path] = set()
             for other in (None, *before):
+                if (other or facts).index not in concerned:
+                    continue
                 for item in (other or facts).leaves:
                     if item.path not in seen and looks(facts, item, other):
                         seen.add(item.path)

@@ -23,6 +23,8 @@ TextKind = Literal["command", "path", "url", "host", "code", "prose", "other"]
 
 _TEXT_OPERATORS = frozenset(row.name for row in ROWS if row.anchors in ("", "start", "end"))
 _THROUGH = frozenset(row.name for row in ROWS if row.nests and row.constrains and not row.excludes)
+TEXT_TESTS = _TEXT_OPERATORS | _THROUGH
+"""Operators of the leaves that `permitting_texts` reads."""
 _NAMES: dict[TextKind, frozenset[str]] = {
     "command": frozenset(
         "cmd command commands commandline command_line cmdline cmd_line shell_command script shell bash argv".split()
@@ -194,7 +196,7 @@ def find_open_texts(
 
     Tests that W0106 reports are omitted.
     """
-    for facts in subject.searched():
+    for facts in subject.searched(TEXT_TESTS):
         seen: set[Path] = set()
         for test in permitting_texts(subject, facts):
             path = test.item.path

@@ -16,7 +16,7 @@ from itertools import islice
 from bobcat.diagnostics.model import Findings
 from bobcat.ir.schema import NotExpr
 from bobcat.lint.calls import UNDECIDED, ExampleCall
-from bobcat.lint.implication import clash, covers, is_lenient
+from bobcat.lint.implication import covers, is_lenient
 from bobcat.lint.subject import ANY_TOOL, LintContext, RuleFacts, shown_call
 
 CODES = ("W0102",)
@@ -49,10 +49,10 @@ def check(subject: LintContext) -> Findings:
 
 def _overlap(subject: LintContext, allow: RuleFacts, deny: RuleFacts) -> str | None:
     """Return a call that two rules both match, empty if none could be found; None if they are not to be reported."""
+    if allow.conjunction.clashes(deny.conjunction):
+        return None
     if subject.calls.exhausted and not deny.reads - allow.reads - {("tool",)}:
         return None  # PERF: no call can be found, and N0101 reports that
-    if clash((*allow.conditions, *deny.conditions)):
-        return None
     if covers(allow.conditions, deny.conditions, lenient=is_lenient(allow.rule, deny.rule)):  # an exception
         return None
     shadowed = covers(deny.conditions, allow.conditions, lenient=is_lenient(deny.rule, allow.rule))

@@ -19,7 +19,7 @@ _OTHER = "another element"
 
 def check(subject: LintContext) -> Findings:
     """Find these tests."""
-    for facts in subject.searched():
+    for facts in subject.searched(("any",)):
         for item in facts.leaves:
             leaf = item.leaf
             if not item.positive or leaf.head != "args" or leaf.op != "any":

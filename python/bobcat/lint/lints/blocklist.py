@@ -25,17 +25,21 @@ CODES = ("W0128", "W0129")
 
 def check(subject: LintContext) -> Findings:
     """Find these arguments, once for each rule that permits."""
+    known: dict[int, list[PlacedLeaf]] = {}
     for facts in subject.permitting:
         before = subject.restricting_before(facts, "blocklist")
         if not subject.calls.searching:
             continue
+        listing = [(other, lists) for other in before if (lists := _lists_of(known, other))]
+        if not listing:
+            continue
         looked_at = {item.path for item in facts.leaves if IR_OPERATORS[item.leaf.op].constrains} | set(_written(facts))
         seen: set[Path] = set()
-        for other in before:
+        for other, lists in listing:
             if not shared_tools(facts.tools, other.tools):
                 continue
-            for item in other.leaves:
-                if item.path in looked_at or item.path in seen or not _lists(item):
+            for item in lists:
+                if item.path in looked_at or item.path in seen:
                     continue
                 if subject.constrains(facts, item.path):
                     continue
@@ -49,6 +53,14 @@ def check(subject: LintContext) -> Findings:
                     seen.add(item.path)
                     code = "W0129" if _compares(item.leaf.op, item.leaf.operand) else "W0128"
                     yield subject.at_rule(code, facts, beside=other, path=".".join(item.path), call=call)
+
+
+def _lists_of(known: dict[int, list[PlacedLeaf]], other: RuleFacts) -> list[PlacedLeaf]:
+    """Return the leaves of a rule that restricts which list bad texts; `known` has those of the rules before."""
+    found = known.get(other.index)
+    if found is None:
+        found = known[other.index] = [*filter(_lists, other.leaves)]
+    return found
 
 
 def _lists(item: PlacedLeaf) -> bool:

@@ -17,11 +17,12 @@ from bobcat.lint.evaluate import holds
 from bobcat.lint.subject import LintContext, Path
 
 CODES = ("W0125",)
+_OF_LISTS = frozenset(row.name for row in IR_OPERATORS.values() if row.types == ("array",))
 
 
 def check(subject: LintContext) -> Findings:
     """Find these tests, once for each argument of a rule."""
-    for facts in subject.searched():
+    for facts in subject.searched(_OF_LISTS):
         seen: set[Path] = set()
         for item in facts.leaves:
             leaf = item.leaf
@@ -36,4 +37,4 @@ def check(subject: LintContext) -> Findings:
 def _passes_empty(leaf: Leaf) -> bool:
     """Return true if a test of lists only can be true for the empty list."""
     reference = isinstance(leaf.operand, dict) and "ref" in leaf.operand
-    return IR_OPERATORS[leaf.op].types == ("array",) and (reference or holds(leaf.op, leaf.operand, []) is True)
+    return leaf.op in _OF_LISTS and (reference or holds(leaf.op, leaf.operand, []) is True)

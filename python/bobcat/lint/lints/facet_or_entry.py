@@ -29,9 +29,12 @@ def _deep_paths(item: PlacedLeaf) -> list[Path]:
 
 def check(subject: LintContext) -> Findings:
     """Find these keys, once for each path of a rule."""
+    rules = subject.testing(_NAMES)
+    if not rules:
+        return
     long = {path for facts in subject.rules for item in facts.leaves for path in _deep_paths(item)}
     mappings = {path[:length] for path in long for length in range(2, len(path))}
-    for facts in subject.rules:
+    for facts in rules:
         seen = set()
         for item in facts.leaves:
             if item.leaf.op in _NAMES and item.path in mappings and item.path not in seen:

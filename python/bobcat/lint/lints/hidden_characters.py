@@ -22,7 +22,10 @@ def check(subject: LintContext) -> Findings:
     """Find rules with such a text, once each."""
     for facts in subject.rules:
         rule = facts.rule
-        texts = [("reason", rule.reason.rstrip("\n")), *(("name of an approver", name) for name in rule.approvers)]
+        reason = rule.reason
+        if reason.isascii() and reason.isprintable() and not rule.approvers:  # PERF: most rules
+            continue
+        texts = [("reason", reason.rstrip("\n")), *(("name of an approver", name) for name in rule.approvers)]
         for what, text in texts:
             hidden = hidden_characters(text)
             if hidden:

@@ -28,7 +28,7 @@ def check(subject: LintContext) -> Findings:
             return False
         return other is None or not _parted(subject, facts, other)
 
-    for facts, item, other in subject.own_or_restricting("listed-environments", looks):
+    for facts, item, other in subject.own_or_restricting("listed-environments", subject.testing(head="context"), looks):
         yield from _finding(subject, facts, item, other)
 
 

@@ -16,6 +16,7 @@ from bobcat.ir.schema import Leaf
 from bobcat.lint.subject import LintContext, PlacedLeaf, RuleFacts, ignoring
 
 CODES = ("W0126",)
+_BOUNDS = ("lt", "le", "gt", "ge")
 _FAR_BELOW = -1_000_000_000
 
 
@@ -25,7 +26,9 @@ def check(subject: LintContext) -> Findings:
     def looks(_: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> bool:
         return _is_upper(item.leaf, limits=item.positive is (other is None))
 
-    for facts, item, other in subject.own_or_restricting("missing-lower-bound", looks):
+    for facts, item, other in subject.own_or_restricting(
+        "missing-lower-bound", subject.testing(_BOUNDS, head="args"), looks
+    ):
         if other is None or not subject.constrains(facts, item.path):
             yield from _finding(subject, facts, item, other)
 

@@ -21,6 +21,7 @@ from bobcat.lint.texts import about, unlisted_texts
 CODES = ("W0127",)
 _CALLERS = (("context", "principal", "id"), ("context", "principal", "name"))
 _FAR_BELOW = -1_000_000_000
+_EXCLUDING = frozenset(row.name for row in IR_OPERATORS.values() if row.excludes)
 _OF_TEXTS = (
     OperandForm.VALUE,
     OperandForm.SCALARS,
@@ -35,6 +36,8 @@ def check(subject: LintContext) -> Findings:
     for facts in subject.searched():
         seen: set[Path] = set()
         for item in facts.leaves:
+            if item.positive and item.leaf.op not in _EXCLUDING:  # PERF: most leaves
+                continue
             if item.path in seen or not (item.path[0] == "args" or item.path in _CALLERS) or not _excludes(item):
                 continue
             if subject.constrains(facts, item.path):
@@ -50,11 +53,9 @@ def check(subject: LintContext) -> Findings:
 
 
 def _excludes(item: PlacedLeaf) -> bool:
-    """Return true if a test excludes texts or numbers."""
+    """Return true if a test that excludes values excludes texts or numbers."""
     leaf = item.leaf
     row = IR_OPERATORS[leaf.op]
-    if item.positive and not row.excludes:
-        return False
     if row.elements and item.positive:
         return True
     operand = leaf.operand if isinstance(leaf.operand, list) else [leaf.operand]

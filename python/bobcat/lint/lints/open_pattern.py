@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from bobcat.diagnostics.model import Findings
 from bobcat.lint.pattern_syntax import Chars, Repeat, Tree, parse, walk
 from bobcat.lint.subject import LintContext, Path
-from bobcat.lint.texts import TextKind, TextTest, first_call, kind_of, permitting_texts
+from bobcat.lint.texts import TEXT_TESTS, TextKind, TextTest, first_call, kind_of, permitting_texts
 
 CODES = ("W0120",)
 MAX_EXCLUDED = 4
@@ -36,7 +36,7 @@ _UNUSUAL = "[!-+;-?\\[-^`{-~]"
 
 def check(subject: LintContext) -> Findings:
     """Find these tests, once for each argument of a rule."""
-    for facts in subject.searched():
+    for facts in subject.searched(TEXT_TESTS):
         seen: set[Path] = set()
         for test in permitting_texts(subject, facts):
             path = test.item.path

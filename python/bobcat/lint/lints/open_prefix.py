@@ -14,14 +14,14 @@ import re
 
 from bobcat.diagnostics.model import Findings
 from bobcat.lint.subject import LintContext, RuleFacts
-from bobcat.lint.texts import TextTest, first_call, kind_of, permitting_texts
+from bobcat.lint.texts import TEXT_TESTS, TextTest, first_call, kind_of, permitting_texts
 
 CODES = ("W0121",)
 
 
 def check(subject: LintContext) -> Findings:
     """Find these prefixes."""
-    for facts in subject.searched():
+    for facts in subject.searched(TEXT_TESTS):
         for test in permitting_texts(subject, facts):
             reference = test.op == "starts_with" and isinstance(test.operand, dict)
             if reference or kind_of(facts, test) == "path":

@@ -21,7 +21,7 @@ _BY_PART = frozenset(("starts_with", "ends_with", "contains", "contains_any", "c
 
 def check(subject: LintContext) -> Findings:
     """Find these tests."""
-    for facts in subject.searched():
+    for facts in subject.searched(_BY_PART):
         for item in facts.leaves:
             leaf = item.leaf
             if leaf.head != "tool" or not item.positive or leaf.op not in _BY_PART:

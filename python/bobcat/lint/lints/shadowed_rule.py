@@ -18,7 +18,7 @@ from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
 from bobcat.ir.schema import AnyExpr, Leaf, Operator
-from bobcat.lint.implication import PathCondition, covers, is_lenient, texts
+from bobcat.lint.implication import Path, PathCondition, covers, encode_keys, is_lenient, texts
 from bobcat.lint.subject import LintContext, RuleFacts
 
 CODES = ("W0101", "W0108")
@@ -29,7 +29,7 @@ key.
 LEAST_CANDIDATES = 20
 """Earlier rules that share a key with a rule and are compared with it, regardless of the number of rules."""
 
-_Key = bytes | tuple[str, tuple[str, ...]]
+_Key = bytes | Path
 _Keys = tuple[_Key, ...]
 _AFFIXES: tuple[Operator, ...] = ("starts_with", "ends_with")
 _EVERYTHING: _Key = b""
@@ -45,7 +45,7 @@ class _Filed:
     def __init__(self) -> None:
         self._rules: dict[_Key | tuple[object, ...], list[RuleFacts]] = {}
         self._paths: set[_Key] = set()
-        self._lengths: dict[tuple[object, ...], set[int]] = {}
+        self._lengths: dict[tuple[Path, Operator], set[int]] = {}
 
     def add(self, facts: RuleFacts, wanted: PathCondition, keys: _Keys) -> None:
         """Index a rule under the keys of one of its conjuncts."""
@@ -58,32 +58,32 @@ class _Filed:
                 self._rules.setdefault(part, []).append(facts)
 
     def _index_keys(self, wanted: PathCondition) -> Iterator[tuple[object, ...]]:
-        leaf = wanted.expr
-        if not isinstance(leaf, Leaf):
+        leaf, path = wanted.expr, wanted.path
+        if not isinstance(leaf, Leaf) or path is None:
             return
         if leaf.op == "exists" and leaf.operand is True:
-            yield wanted.path, "exists"
+            yield path, "exists"
         elif leaf.op in _AFFIXES:
             for end in texts(leaf):
-                self._lengths.setdefault((wanted.path, leaf.op), set()).add(len(end))
-                yield wanted.path, leaf.op, end
+                self._lengths.setdefault((path, leaf.op), set()).add(len(end))
+                yield path, leaf.op, end
         elif wanted.interval is not None:
-            yield wanted.path, wanted.interval[0]
+            yield path, wanted.interval[0]
 
     def _implied(self, have: PathCondition) -> Iterator[tuple[object, ...]]:
-        leaf = have.expr
-        if not isinstance(leaf, Leaf):
+        leaf, path = have.expr, have.path
+        if not isinstance(leaf, Leaf) or path is None:
             return
-        yield have.path, "exists"
+        yield path, "exists"
         if have.interval is not None:
-            yield have.path, have.interval[0]
+            yield path, have.interval[0]
         for op in _AFFIXES:
             if leaf.op not in ("eq", "in", op):
                 continue
             text = next(iter(texts(leaf)), "")  # a leaf that implies a prefix does so for each of its texts
-            for length in self._lengths.get((have.path, op), ()):
+            for length in self._lengths.get((path, op), ()):
                 if length <= len(text):
-                    yield have.path, op, text[:length] if op == "starts_with" else text[len(text) - length :]
+                    yield path, op, text[:length] if op == "starts_with" else text[len(text) - length :]
 
     def candidates(self, facts: RuleFacts, keys: list[_Keys], most: int) -> tuple[list[RuleFacts], bool]:
         """Return the rules indexed under a rule's conditions, at most `most`, and true if some were omitted."""
@@ -93,7 +93,7 @@ class _Filed:
             held[_EVERYTHING] = [filed[_EVERYTHING]]
         for item, own in zip(facts.conditions, keys, strict=True):
             for key in own:
-                if isinstance(key, bytes) and key in filed:
+                if type(key) is bytes and key in filed:
                     held[key] = [filed[key]]
             if item.path in self._paths:  # PERF: most paths are those of equalities
                 implied = [filed[part] for part in self._implied(item) if part in filed]
@@ -109,6 +109,7 @@ class _Filed:
 
 def check(subject: LintContext) -> Findings:
     """Find the rules for which an earlier rule leaves no calls."""
+    encode_keys([item for facts in subject.rules for item in facts.conditions])
     keys = {facts.index: [_filed_keys(item) for item in facts.conditions] for facts in subject.rules}
     rarity = Counter(chain.from_iterable(chain.from_iterable(keys.values())))
     most = max(LEAST_CANDIDATES, MAX_COMPARISONS // (len(subject.rules) or 1))
@@ -118,7 +119,8 @@ def check(subject: LintContext) -> Findings:
     for facts in subject.rules:
         if facts.never:
             continue
-        candidates, capped = filed.candidates(facts, keys[facts.index], most)
+        own = keys[facts.index]
+        candidates, capped = filed.candidates(facts, own, most)
         if capped:
             subject.capped["shadowed-rule"] += 1
         shadow = next((earlier for earlier in candidates if _shadows(earlier, facts)), None)
@@ -126,10 +128,9 @@ def check(subject: LintContext) -> Findings:
             code = "W0108" if encode(shadow.rule.match) == encode(facts.rule.match) else "W0101"
             yield subject.at_rule(code, facts, beside=shadow)
         elif facts.rule.verdict != "transform":  # a transform that fails is skipped
-            found = keys[facts.index]
-            counts = [sum([rarity[key] for key in own]) for own in found]
+            counts = [sum([rarity[key] for key in each]) for each in own]
             rarest = counts.index(min(counts))
-            filed.add(facts, facts.conditions[rarest], found[rarest])
+            filed.add(facts, facts.conditions[rarest], own[rarest])
 
 
 def _shadows(weak: RuleFacts, strong: RuleFacts) -> bool:

@@ -38,9 +38,8 @@ _LAST_WORD = re.compile(r"(?:.*[_\-. ]|.*[a-z](?=[A-Z]))?(.+)")
 
 def check(subject: LintContext) -> Findings:
     """Find these tests, one a rule."""
-    for facts in subject.rules:
-        if any(item.leaf.op in _TEXT_OPERATORS for item in facts.leaves):
-            yield from _of_rule(subject, facts)
+    for facts in subject.testing(_TEXT_OPERATORS, head="args"):
+        yield from _of_rule(subject, facts)
 
 
 def _of_rule(subject: LintContext, facts: RuleFacts) -> Findings:

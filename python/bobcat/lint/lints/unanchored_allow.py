@@ -24,7 +24,7 @@ _WITH_PATTERNS = IR_NESTING | {"matches"}
 
 def check(subject: LintContext) -> Findings:
     """Find these patterns, at their leaves."""
-    for facts in subject.permitting:
+    for facts in subject.permitting_with(_WITH_PATTERNS):
         own = [(facts, item, item.positive) for item in facts.leaves]
         required = [(owner, item, True) for owner, item in subject.required(facts)]
         for owner, item, positive in (*own, *required):

@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from bobcat.diagnostics.model import Findings
 from bobcat.lint.pattern_syntax import Cat, Chars, Tree, walk
 from bobcat.lint.subject import LintContext
-from bobcat.lint.texts import first_call, kind_of, permitting_texts
+from bobcat.lint.texts import TEXT_TESTS, first_call, kind_of, permitting_texts
 
 CODES = ("W0124",)
 
 
 def check(subject: LintContext) -> Findings:
     """Find these patterns, at their first such `.`."""
-    for facts in subject.searched():
+    for facts in subject.searched(TEXT_TESTS):
         for test in permitting_texts(subject, facts):
             if test.op != "matches" or kind_of(facts, test) not in ("url", "host") or test.tree is None:
                 continue
