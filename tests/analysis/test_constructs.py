@@ -56,6 +56,14 @@ def by_python(request: Any, context: Any) -> Any:
     return None
 
 
+def by_loop(request: Any, context: Any) -> Any:
+    if request.tool == "t":
+        for key, value in request.args.items():
+            if key == "x" and value == 1:
+                return allow("")
+    return None
+
+
 def by_callable(request: Any, context: Any) -> Any:
     return allow("") if random.random() >= 0 and request.tool == "t" else None
 
@@ -77,7 +85,10 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "`transform` with `append`": lambda: transformed(jsonpath="$.args.z", append="x"),
     "`transform` with `delete`": lambda: transformed(jsonpath="$.args.y", delete=True),
     "layers": layered,
-    "compiled Python rules": lambda: Policy.compile({"rules": []}, python_rules=[by_python]),
+    "compiled Python rules of [followed tests](#python-rules)": lambda: Policy.compile(
+        {"rules": []}, python_rules=[by_python]
+    ),
+    "other compiled Python rules": lambda: Policy.compile({"rules": []}, python_rules=[by_loop]),
     "Python rules that stay callables": lambda: Policy.compile(
         {"rules": []}, python_rules=[by_callable], uncompiled="callable"
     ),

@@ -23,14 +23,13 @@ impl<'a> Space<'a> {
         each_clause(rules, &mut |program, clause| {
             self.note_place(program, clause)
         });
+        let mut divided = Vec::new();
         for (policy, rules) in rules {
             for function in rules.iter().filter_map(|rule| policy.function(*rule)) {
-                for (place, check) in function::checks(&policy.program, function) {
-                    match check {
-                        Some(check) => self.note_check_place(&place, &check, &policy.program),
-                        None => self.place(place),
-                    }
-                }
+                function::reads(policy, function, &mut |place, checks| {
+                    self.place(place.clone());
+                    divided.push((place, checks));
+                });
             }
             for change in rules.iter().filter_map(|rule| policy.change(*rule)) {
                 self.place(Place::new(Field::Args, &change.path));
@@ -40,13 +39,9 @@ impl<'a> Space<'a> {
         each_clause(rules, &mut |program, clause| {
             self.note_constants(program, clause)
         });
-        for (policy, rules) in rules {
-            for function in rules.iter().filter_map(|rule| policy.function(*rule)) {
-                for (place, check) in function::checks(&policy.program, function) {
-                    if let Some(check) = check {
-                        self.note_check_constants(&place, &check);
-                    }
-                }
+        for (place, checks) in divided {
+            for check in checks {
+                self.note_check_constants(&place, &check);
             }
         }
         self.finish();
@@ -232,9 +227,8 @@ impl<'a> Space<'a> {
             }
             Some(Body::Function(function)) => {
                 let unknown = Dd::terminal(ends.number(end(None, false, Some("function_rule"))));
-                let unknown = self.may_decide((policy, rule), (unknown, rest), changed)?;
                 if !changed.numbers.is_empty() {
-                    return Ok(unknown);
+                    return self.may_decide((policy, rule), (unknown, rest), changed);
                 }
                 self.function((policy, rule), function, (rest, unknown), ends)
             }

@@ -20,7 +20,7 @@ use super::space::Space;
 use super::theory::TextTest;
 
 /// A text that no policy compares with: equality and membership have one result for all such texts.
-const OTHER: &str = "\u{10fffd}\u{10fffc}\u{10fffd}";
+pub(super) const OTHER: &str = "\u{10fffd}\u{10fffc}\u{10fffd}";
 
 /// A text made from the value.
 #[derive(Clone, Debug, Default)]

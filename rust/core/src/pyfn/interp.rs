@@ -12,6 +12,8 @@ pub(crate) mod env;
 pub(crate) mod locals;
 mod memory;
 pub(crate) mod number;
+#[cfg(feature = "analysis")]
+pub(crate) mod probe;
 pub(crate) mod repr;
 pub(crate) mod search;
 pub(crate) mod sequence;
