@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import weakref
+
+from yaml.nodes import MappingNode
+
 from bobcat.bundle.source_map import RuleSource, SourceMap
-from bobcat.diagnostics.model import Span
+from bobcat.diagnostics.model import Diagnostic, Span
 from bobcat.frontend.profiles import lower, with_python
 from bobcat.frontend.python.host import PythonRules
+from bobcat.frontend.report import DiagnosticCollector
+from bobcat.frontend.strict.document import Document
+from bobcat.frontend.yaml.source import compose
 from bobcat.ir import construct
 from bobcat.ir.schema import HostRule, IrPolicy, IrRule
 from bobcat.ir.visit import leaves
@@ -96,3 +103,38 @@ def test_defaults_are_placed_when_they_are_written() -> None:
     _, source_map = lowered("defaults: {on_rule_error: deny}\nrules: []")
     assert source_map.default_span(0) is None
     assert source_map.default_span(2) == Span("p.yaml", 1, 27, 1, 31)
+
+
+def test_rules_that_share_a_predicate_lead_to_its_leaves_and_each_to_its_own() -> None:
+    text = "predicates:\n  gone: {args.x.exists: false}\n  both: {all_of: [gone, {args.y: 1}]}\nrules:\n"
+    text += "".join(
+        f"  - {{id: r{number}, match: {{tool: t{number}, not: gone, any_of: [both, gone]}}, decision: deny}}\n"
+        for number in range(3)
+    )
+    policy, source_map = lowered(text)
+    for index, rule in enumerate(policy.rules):
+        assert isinstance(rule, IrRule)
+        lines = [place[0] for place in source_map.rules[index].leaves]
+        expected = {"tool": {5 + index}, "x": {2}, "y": {3}}
+        for leaf, line in zip(leaves(rule.match), lines, strict=True):
+            assert line in expected[leaf.path[-1] if leaf.path else leaf.head]
+
+
+def test_lowering_lets_go_of_the_nodes_of_rules_that_it_has_read() -> None:
+    text = "rules:\n" + "".join(f"  - {{id: r{n}, match: {{tool: x}}, decision: deny}}\n" for n in range(4))
+    report = DiagnosticCollector("p")
+    root = compose(text, report)
+    assert isinstance(root, MappingNode)
+    nodes = [weakref.ref(node) for node in root.value[0][1].value]
+    end = report.span(root)
+    Document(report).lower([root], release=True)
+    assert [node() is None for node in nodes] == [True, True, True, False]
+    assert report.span(root) == end
+
+
+def test_rules_of_an_alias_are_not_let_go_of() -> None:
+    item = "{id: a, match: {tool: x}, decision: deny}"
+    policy, _ = lowered(f"rules:\n  - &a {item}\n  - {{id: b, match: {{tool: y}}, decision: deny}}\n")
+    found = lower(f"capabilities: &c [{item}, {item}]\nrules: *c\n", "p", "strict", ()).findings
+    assert [rule.id for rule in policy.rules if isinstance(rule, IrRule)] == ["a", "b"]
+    assert "E0210" in {item.code for item in found if isinstance(item, Diagnostic)}

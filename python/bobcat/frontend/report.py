@@ -27,6 +27,8 @@ class DiagnosticCollector:
         """Texts of other files that findings refer to."""
         self.files = [file]
         """The files of the source, the policy's own first; `file_number` adds the others."""
+        self.full = False
+        """The limit is reached, so that further checks have no effect."""
         self._found: dict[Finding, None] = {}
 
     def add(
@@ -54,11 +56,13 @@ class DiagnosticCollector:
     def append(self, diagnostic: Diagnostic) -> None:
         """Record a diagnostic created elsewhere."""
         self._found[diagnostic] = None
+        self.full = len(self._found) > MAX_FINDINGS
 
     def _keep(self, item: Finding) -> None:
         if len(self._found) == MAX_FINDINGS:
             item = diagnose("E0114", item.span, limit=MAX_FINDINGS)
         self._found[item] = None
+        self.full = len(self._found) > MAX_FINDINGS
 
     def span(self, node: Node) -> Span:
         """Return the span of `node`. A collection ends at the end of its last value."""
@@ -79,11 +83,6 @@ class DiagnosticCollector:
         if file not in self.files:
             self.files.append(file)
         return self.files.index(file)
-
-    @property
-    def full(self) -> bool:
-        """Return true if the limit is reached, so that further checks have no effect."""
-        return len(self._found) > MAX_FINDINGS
 
     @property
     def count(self) -> int:

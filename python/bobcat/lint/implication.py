@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bobcat.ir.canonical import encode, encode_each, encode_value
+from bobcat.ir.canonical import encode, encode_value
 from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import walk
 from bobcat.language.facets import IR_OPERATORS
@@ -65,12 +65,6 @@ class PathCondition:
     def items(self) -> tuple[PathCondition, ...]:
         """Return the items of a connective."""
         return tuple(map(PathCondition, self.expr.items)) if isinstance(self.expr, AllExpr | AnyExpr) else ()
-
-
-def encode_keys(items: Sequence[PathCondition]) -> None:
-    """Compute the keys of conditions. PERF: at once, it takes a third of the time."""
-    for item, key in zip(items, encode_each([item.expr for item in items]), strict=True):
-        setattr(item, "key", key)  # noqa: B010 - it replaces the descriptor
 
 
 def conditions(rule: IrRule) -> tuple[PathCondition, ...]:

@@ -211,10 +211,14 @@ class LintContext:
 
     def _find_before(self, facts: RuleFacts) -> tuple[tuple[RuleFacts, ...], int]:
         tools = (ANY_TOOL, *facts.tools) if facts.tools else tuple(islice(self._restricting, self.most))
+        lists = [rules for tool in tools if (rules := self._restricting.get(tool))]
+        if len(lists) == 1:  # PERF: most rules
+            first = [other for other in lists[0][: self.most + 1] if other.index < facts.index]
+            return tuple(first[: self.most]), int(len(first) > self.most)
         found: dict[int, RuleFacts] = {}
         capped = 0
-        for tool in tools:
-            for other in self._restricting.get(tool, ()):
+        for rules in lists:
+            for other in rules:
                 if other.index > facts.index:
                     break
                 if len(found) >= self.most:
@@ -228,9 +232,10 @@ class LintContext:
         calls.
         """
         if facts.index not in self._required:
+            before = self.restricting_before(facts, "required-tests")
             self._required[facts.index] = tuple(
                 (other, item)
-                for other in self.restricting_before(facts, "required-tests")
+                for other in before
                 for item in other.negated
                 if item.leaf.op != "exists"
                 and self.find(facts, NotExpr(item.leaf)) is None

@@ -39,6 +39,8 @@ _WITHOUT_CASE = frozenset(
 _NO_VALUES = frozenset((OperandForm.PATTERN, OperandForm.BOOL, OperandForm.SOURCES))
 """Forms of operands that hold no values of the tested type."""
 
+_DIALECTS: dict[str, Dialect] = {row.name: "re2" for row in IR_OPERATORS.values() if row.operand is OperandForm.PATTERN}
+
 # PERF: see `Sized` of `sizes`.
 Comparison: TypeAlias = tuple[Operator, Const, Dialect | None]
 """A leaf or a test in one: the operator, the operand, the dialect of a pattern."""
@@ -69,7 +71,7 @@ class Comparisons:
         # PERF: most leaves compare a path with a constant and skip the rest of `_derived` (a third of the time).
         if op not in LOWERED_TO and op in COMPARING[key.kind] and not key.chain and not isinstance(node, MappingNode):
             operand = self._operands.take[op](node, key)
-            return None if operand is INVALID_VALUE else (op, operand, _dialect(op))
+            return None if operand is INVALID_VALUE else (op, operand, _DIALECTS.get(op))
         return self._derived((*key.chain, op), node, key, 0)
 
     def _derived(self, operators: tuple[Step, ...], node: Node, key: Key, depth: int) -> Comparison | None:
@@ -102,7 +104,7 @@ class Comparisons:
             return None
         if key.kind in CORE_KINDS and row.operand not in _NO_VALUES:
             operand = self._canonical(node, key, operand)
-        return None if operand is INVALID_VALUE else (op, operand, _dialect(op))
+        return None if operand is INVALID_VALUE else (op, operand, _DIALECTS.get(op))
 
     def _canonical(self, node: Node, key: Key, operand: Const) -> Const:
         """Return an operand in the form that values of its type have."""
@@ -278,10 +280,6 @@ class Comparisons:
 def _accepts(row: OperatorSpec, key: Key, depth: int) -> bool:
     """Return true if an operator tests the values of a key; inside of another one, an operator tests derived values."""
     return key.kind in row.kinds and not (depth and row.path_only and not key.part)
-
-
-def _dialect(op: str) -> Dialect | None:
-    return "re2" if IR_OPERATORS[op].operand is OperandForm.PATTERN else None
 
 
 def _derived_kind(row: OperatorSpec, kind: OperandKind) -> OperandKind:

@@ -76,9 +76,11 @@ class Document:
         """Return the sources of the document, by their names in the IR."""
         return self._sources.definitions
 
-    def lower(self, roots: Sequence[Node]) -> tuple[Defaults, list[tuple[IrRule, RuleSource]]]:
+    def lower(
+        self, roots: Sequence[Node], *, release: bool = False
+    ) -> tuple[Defaults, list[tuple[IrRule, RuleSource]]]:
         """Lower the defaults, and the rules in order with their positions. The last document is the policy itself, and
-        the others are included.
+        the others are included. With `release`, the nodes of each rule are let go of when it is lowered.
         """
         if not isinstance(roots[-1], MappingNode):
             self._report.add("E0201", roots[-1], kind=kind_of_node(roots[-1]), help=_instead(roots[-1]))
@@ -102,7 +104,7 @@ class Document:
         if found["predicates"]:
             self._predicates(joined_mappings(found["predicates"]))
         self._sources.lower()
-        lowered = self._lower_rules(found["rules"])
+        lowered = self._lower_rules(found["rules"], release=release)
         # Behind the rules: of equal priority, a rule that denies is decided first.
         lowered.extend(self._capabilities(found["capabilities"], len(lowered)))
         if not self._report.has_errors():
@@ -200,9 +202,9 @@ class Document:
             return []
         return lists
 
-    def _lower_rules(self, nodes: list[Node]) -> list[tuple[IrRule, RuleSource]]:
+    def _lower_rules(self, nodes: list[Node], *, release: bool) -> list[tuple[IrRule, RuleSource]]:
         found: list[tuple[IrRule, RuleSource]] = []
-        for index, (item, order) in enumerate(listed_items(self._lists(nodes, "rules"))):
+        for index, (item, order) in enumerate(listed_items(self._lists(nodes, "rules"), release=release)):
             lowered = self._rules.rule(item, index, order)
             if lowered is not None:
                 found.append(lowered)

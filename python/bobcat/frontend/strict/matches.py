@@ -29,10 +29,10 @@ from bobcat.frontend.yaml.scalars import kind_of_node
 from bobcat.ir import construct
 from bobcat.ir.memory import reads_memory
 from bobcat.ir.schema import Const, Definition, Expr, Leaf, NotExpr
-from bobcat.ir.visit import leaves
 from bobcat.language.kinds import OperandForm
 from bobcat.language.operators import OPERATORS
 
+_CONNECTIVES = frozenset(("all_of", "any_of", "not"))
 _Join = Callable[[Iterable[Expr]], Expr]
 
 
@@ -50,14 +50,17 @@ class MatchLowering:
         self._scope = Scope.CALL
         self._keys: dict[Scope, dict[str, Key | KeyProblem | RunKey]] = {scope: {} for scope in Scope}
         self._total = 0
-        # id of a leaf → (the leaf, kept alive, and its position).
-        self._places: dict[int, tuple[Leaf, Position]] = {}
-        # id of a leaf that stands in an included file → the number of the file.
-        self._files: dict[int, int] = {}
+        # id of a leaf of the rule that is lowered → (the leaf, kept alive, its position, the number of its file).
+        # PERF: those of all rules would be a third of the memory of lowering.
+        self._places: dict[int, tuple[Leaf, Position, int]] = {}
+        # The same for the leaves of predicates.
+        self._shared: dict[int, tuple[Leaf, Position, int]] = {}
 
     def define(self, found: Entries) -> None:
         """Register the predicates and check every body, used or not."""
         self._predicates.define(found)
+        self._shared.update(self._places)
+        self._places.clear()
 
     @property
     def definitions(self) -> Mapping[str, Definition]:
@@ -83,37 +86,35 @@ class MatchLowering:
             self._report.add("E0505", node, limit=MAX_POLICY_NODES, help="the limit holds for all rules together")
         return self._total <= MAX_POLICY_NODES
 
-    def leaf_places(self, expr: Expr, otherwise: Position) -> tuple[Position, ...]:
-        """Return the positions of the leaves of a normalised match, in pre-order."""
-        known = self._places
+    def take_places(self, expr: Expr, otherwise: Position, file: int) -> tuple[tuple[Position, ...], tuple[int, ...]]:
+        """Return the positions of the leaves of a rule's normalised match, in pre-order, and the numbers of their
+        files, none if all are in `file`. The next rule starts without them.
+        """
+        known, shared = self._places, self._shared
         places: list[Position] = []
+        files: list[int] = []
         waiting: list[Expr] = [expr]
         while waiting:
             item = waiting.pop()
             # PERF: most items are leaves with a position and are found by it; class patterns take three times as long.
-            found = known.get(id(item))
+            found = known.get(id(item)) or shared.get(id(item))
             if found is not None:
                 places.append(found[1])
+                files.append(found[2])
             elif isinstance(item, Leaf):
                 places.append(otherwise)
+                files.append(file)
             elif isinstance(item, NotExpr):
                 waiting.append(item.item)
             else:
                 waiting.extend(item.items[::-1])
-        return tuple(places)
-
-    def leaf_files(self, expr: Expr, file: int) -> tuple[int, ...]:
-        """Return the numbers of the files of the leaves, in pre-order; none if all are in `file`."""
-        if not self._files and not file:  # PERF: all policies of one file
-            return ()
-        found = tuple(self._files.get(id(leaf), 0 if id(leaf) in self._places else file) for leaf in leaves(expr))
-        return found if any(number != file for number in found) else ()
+        known.clear()
+        return tuple(places), () if files.count(file) == len(files) else tuple(files)
 
     def _placed(self, leaf: Leaf, first: Node, last: Node) -> None:
         """Keep the position of a leaf."""
-        self._places[id(leaf)] = leaf, self.position(first, last)
-        if isinstance(first.start_mark, FileMark):
-            self._files[id(leaf)] = self._report.file_number(first)
+        file = self._report.file_number(first) if isinstance(first.start_mark, FileMark) else 0
+        self._places[id(leaf)] = leaf, self.position(first, last), file
 
     def _match(self, node: Node, where: str) -> Sized | None:
         if isinstance(node, MappingNode):
@@ -131,6 +132,8 @@ class MatchLowering:
 
     def _entry(self, key: str, entry: tuple[ScalarNode, Node]) -> Sized | None:
         key_node, node = entry
+        if key not in _CONNECTIVES:  # PERF: most entries
+            return self._leaf(key, key_node, node)
         match key:
             case "all_of":
                 return self._listed(construct.all_, key, node)
@@ -138,10 +141,8 @@ class MatchLowering:
                 if isinstance(node, SequenceNode) and not node.value:
                     self._report.observe("never-true", node)
                 return self._listed(construct.any_, key, node)
-            case "not":
-                return self._negated(node)
             case _:
-                return self._leaf(key, key_node, node)
+                return self._negated(node)
 
     def _listed(self, joined: _Join, key: str, node: Node) -> Sized | None:
         if not isinstance(node, SequenceNode):
@@ -174,11 +175,9 @@ class MatchLowering:
             return None
         expr = construct.not_(negated)
         if isinstance(expr, Leaf) and isinstance(negated, Leaf):
-            place = self._places.get(id(negated))
+            place = self._places.get(id(negated)) or self._shared.get(id(negated))
             if place is not None:
-                self._places.setdefault(id(expr), (expr, place[1]))
-                if id(negated) in self._files:
-                    self._files[id(expr)] = self._files[id(negated)]
+                self._places[id(expr)] = (expr, *place[1:])
         return expr, depth, nodes
 
     def _within(self, node: Node, depth: int, nodes: int) -> bool:

@@ -17,7 +17,7 @@ from bobcat.frontend.strict.keys import Key
 from bobcat.frontend.strict.operand_help import bool_help, flat, looks_numeric, type_help
 from bobcat.frontend.strict.patterns import check_pattern, check_pattern_operand, pattern_cost
 from bobcat.frontend.yaml.nodes import INVALID_VALUE, InvalidValue, check_length, entries, string_at_sight, value
-from bobcat.frontend.yaml.scalars import MAX_INT_BITS, Scalar, kind_of, kind_of_node, yaml_1_1_reading
+from bobcat.frontend.yaml.scalars import FIRST_1_1, MAX_INT_BITS, Scalar, kind_of, kind_of_node, yaml_1_1_reading
 from bobcat.frontend.yaml.timestamps import microseconds
 from bobcat.ir.schema import Const
 from bobcat.language.facets import IR_OPERATORS
@@ -166,7 +166,7 @@ class Operands:
         if type(found) is str and key.kind in _TEXTS:  # PERF: most operands
             if key.values and found not in key.values:
                 self._report.observe("undeclared-value", node, path=key.base, value=found, values=key.values)
-            if not node.style:
+            if not node.style and found[:1] in FIRST_1_1:
                 self._observe_yaml_1_1(node)
             return found
         if type(found) not in SCALARS.get(key.kind, ()):

@@ -85,11 +85,12 @@ class Rules:
             wrong_type(node, f"rules[{index}]", "a mapping", self._report)
             return None
         fields = entries(node, self._report)
-        if not fields.keys() <= _KNOWN:
+        plain = fields.keys() <= _PLAIN  # PERF: most rules have no other keys
+        if not plain and not fields.keys() <= _KNOWN:
             check_keys(fields, KEYS, "a rule", self._report, _SYNONYMS)
         id = self._id(fields, node, index)
         match = None
-        undo = self._undo(fields)
+        undo = None if plain else self._undo(fields)
         if "match" in fields:
             match = self._matches.match(fields["match"][1] if undo is None else _both(fields, undo), "`match`")
         elif not self._misnamed(node, "match"):
@@ -100,11 +101,11 @@ class Rules:
         priority = self._integer(fields, "priority", (-MAX_PRIORITY, MAX_PRIORITY), otherwise=0)
         reason = self._text(fields, "reason")
         description = self._text(fields, "description")
-        approvers, needed, timeout = self._people(fields)
-        transform = self._transform(fields, verdict, id)
+        approvers, needed, timeout = ((), 1, None) if plain else self._people(fields)
+        transform = None if plain and verdict != "transform" else self._transform(fields, verdict, id)
         obligations: tuple[Obligation, ...] = ()
         monitored = False
-        if not fields.keys() <= _PLAIN:  # PERF: most rules have no other keys
+        if not plain:
             if "obligations" in fields:
                 obligations = self._obligations.obligations(fields["obligations"][1], verdict)
             monitored = "mode" in fields and self._mode(fields["mode"][1]) == "monitor"
@@ -130,13 +131,13 @@ class Rules:
             monitored=monitored,
         )
         place = self._matches.position(node, node)
-        leaves = self._matches.leaf_places(match, place)
         file = self._report.file_number(node)
-        return rule, RuleSource(file, *place, description, order, leaves, (), self._matches.leaf_files(match, file))
+        leaves, files = self._matches.take_places(match, place, file)
+        return rule, RuleSource(file, *place, description, order, leaves, (), files)
 
     def _undo(self, fields: Entries) -> Node | None:
         """Return the test that a tool can be undone, if the rule requires it."""
-        if "undo" not in fields:  # PERF: most rules
+        if "undo" not in fields:
             return None
         key_node, node = fields["undo"]
         text = string_of(node, self._report)
@@ -159,8 +160,6 @@ class Rules:
 
     def _people(self, fields: Entries) -> tuple[tuple[str, ...], int, int | float | None]:
         """Return the approvers, the number of required approvals, and the timeout in seconds."""
-        if fields.keys().isdisjoint(PEOPLE):  # PERF: most rules
-            return (), 1, None
         approvers = self._approvers(fields)
         return approvers, self._approvals_needed(fields, approvers), self._timeout(fields)
 

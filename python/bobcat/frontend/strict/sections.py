@@ -9,6 +9,8 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.frontend.strict.marks import qualified
 from bobcat.frontend.yaml.scalars import CONSTANT_STYLE
 
+_RELEASED = ScalarNode("", "")
+
 
 def joined_mappings(nodes: Sequence[Node]) -> Node:
     """Return one mapping with the entries of all; names have the prefix of their file. A node that is no mapping is
@@ -23,10 +25,15 @@ def joined_mappings(nodes: Sequence[Node]) -> Node:
     return first if len(nodes) == 1 and pairs == first.value else _mapping(pairs, nodes[-1])
 
 
-def listed_items(nodes: Sequence[SequenceNode]) -> Iterator[tuple[Node, int]]:
-    """Yield the items of some lists, each with its index in its own list."""
+def listed_items(nodes: Sequence[SequenceNode], *, release: bool = False) -> Iterator[tuple[Node, int]]:
+    """Yield the items of some lists, each with its index in its own list. With `release`, a list lets go of each item
+    but the last, which its end depends on.
+    """
     for node in nodes:
+        last = len(node.value) - 1
         for index, item in enumerate(node.value):
+            if release and index < last:
+                node.value[index] = _RELEASED
             yield item, index
 
 

@@ -8,7 +8,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown
-from bobcat.frontend.yaml.scalars import MAX_INT_BITS, MAY_BE_TYPED, WORDS, kind_of, scalar_value
+from bobcat.frontend.yaml.scalars import MAX_INT_BITS, MAY_BE_TYPED, NUMERIC, WORDS, kind_of, scalar_value
 
 MAX_STRING_BYTES = 1024 * 1024
 """Length of one string of a policy, in UTF-8."""
@@ -79,12 +79,14 @@ def value(node: ScalarNode, report: DiagnosticCollector) -> str | int | float | 
 
 
 def string_at_sight(node: Node) -> str | None:
-    """Return a node's string if its length and its quotes or first character decide; None if they do not."""
+    """Return a node's string if its length, and its quotes or first character, show that it is one; otherwise None."""
     # PERF: most scalars of a policy are such strings; full resolution takes five times as long.
     text = node.value
     if type(text) is not str or len(text) > SHORT_CHARS:
         return None
-    return text if text[:1] not in MAY_BE_TYPED or node.style else None  # type: ignore[attr-defined]  # it is a scalar
+    if node.style or (text not in WORDS and text[0] not in NUMERIC):  # type: ignore[attr-defined]  # it is a scalar
+        return text
+    return None
 
 
 def string_of(node: Node, report: DiagnosticCollector) -> str | None:

@@ -24,7 +24,9 @@ WORDS: dict[str, bool | int | None] = {
     **{str(number): number for number in range(1_001)},  # PERF: most numbers; the expression takes 5 x as long
 }  # fmt: skip
 """Plain scalars that are not strings: all those without a digit or full stop, and small numbers."""
-MAY_BE_TYPED = frozenset(("", *"0123456789+-.~nNtTfF"))
+NUMERIC = frozenset("0123456789+-.")
+"""First characters of plain scalars that are neither strings nor among `WORDS`."""
+MAY_BE_TYPED = frozenset(("", *NUMERIC, *"~nNtTfF"))
 """First characters of plain scalars that are not strings; an empty scalar is null."""
 _WORDS_ONLY = frozenset("~nNtTfF")
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
@@ -32,7 +34,8 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _SPECIAL = re.compile(r"(?P<sign>[-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
-_FIRST_1_1 = frozenset("0123456789+-yYnNoO")
+FIRST_1_1 = frozenset("0123456789+-yYnNoO")
+"""First characters of strings that YAML 1.1 reads as other values."""
 _YAML_1_1 = (
     (re.compile(r"(?:yes|on)", re.IGNORECASE), "true"),
     (re.compile(r"(?:no|off)", re.IGNORECASE), "false"),
@@ -78,7 +81,7 @@ def _bounded(text: str) -> str:
 
 def yaml_1_1_reading(node: ScalarNode) -> str | None:
     """Describe the YAML 1.1 value of a plain scalar that is a string here; None if both agree."""
-    if node.style or not node.value or node.value[0] not in _FIRST_1_1:
+    if node.style or not node.value or node.value[0] not in FIRST_1_1:
         return None
     for pattern, reading in _YAML_1_1:
         if pattern.fullmatch(node.value):

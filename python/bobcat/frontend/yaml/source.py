@@ -96,7 +96,6 @@ def compose(text: str, report: DiagnosticCollector) -> Node | None:
             report.add("E0103", span, what=_code_point(bad[0]))
         return None
     readable, escapes = escape_for_libyaml(text)
-    marked = ("&" in text or "!" in text) and _TAG_OR_ANCHOR.search(text) is not None
     with collector_paused():
         root = _composed(readable, report)
         if escapes is not None and not report.has_errors():
@@ -104,9 +103,14 @@ def compose(text: str, report: DiagnosticCollector) -> Node | None:
             if offset is not None:
                 report.add("E0103", _offset_span(report.file, text, offset), what=_code_point(text[offset]))
                 return None
-        if root is not None and marked and not _Walk(report).accepts(root):
+        if root is not None and may_have_anchors(text) and not _Walk(report).accepts(root):
             return None
     return root
+
+
+def may_have_anchors(text: str) -> bool:
+    """Return true if a text may have an anchor, or a tag: without them, every node has one place."""
+    return ("&" in text or "!" in text) and _TAG_OR_ANCHOR.search(text) is not None
 
 
 def _composed(text: str, report: DiagnosticCollector) -> Node | None:

@@ -35,11 +35,16 @@ def check(subject: LintContext) -> Findings:
                 tools[tool] = None
             continue
         named = facts.tools or tuple(islice(tools, subject.most))
-        found = {item.index: item for tool in (ANY_TOOL, *named) for item in allows.get(tool, ())[: subject.most + 1]}
+        lists = [rules[: subject.most + 1] for tool in (ANY_TOOL, *named) if (rules := allows.get(tool))]
+        if not lists:
+            continue
+        found = lists[0]
+        if len(lists) > 1:
+            by_index = {item.index: item for rules in lists for item in rules}
+            found = [by_index[index] for index in sorted(by_index)]
         if len(found) > subject.most:
             subject.capped["allow-before-deny"] += 1
-        for index in sorted(found)[: subject.most]:
-            allow = found[index]
+        for allow in found[: subject.most]:
             shown = _overlap(subject, allow, facts)
             if shown is not None:
                 verdict = facts.rule.verdict

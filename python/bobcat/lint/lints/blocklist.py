@@ -21,6 +21,7 @@ from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignori
 from bobcat.lint.texts import is_command, runs_commands
 
 CODES = ("W0128", "W0129")
+_CONSTRAINING = frozenset(row.name for row in IR_OPERATORS.values() if row.constrains)
 
 
 def check(subject: LintContext) -> Findings:
@@ -33,7 +34,7 @@ def check(subject: LintContext) -> Findings:
         listing = [(other, lists) for other in before if (lists := _lists_of(known, other))]
         if not listing:
             continue
-        looked_at = {item.path for item in facts.leaves if IR_OPERATORS[item.leaf.op].constrains} | set(_written(facts))
+        looked_at = {item.path for item in facts.leaves if item.leaf.op in _CONSTRAINING}.union(_written(facts))
         seen: set[Path] = set()
         for other, lists in listing:
             if not shared_tools(facts.tools, other.tools):
