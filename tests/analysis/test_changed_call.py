@@ -40,6 +40,23 @@ def test_two_values_are_changed_where_one_is_not_enough() -> None:
     assert set(changed(found)) == {"args.amount", "args.to"}
 
 
+def test_a_change_that_permits_comes_before_another_of_its_size() -> None:
+    policy = Policy.compile("""
+rules:
+  - {id: blocked, match: {tool: pay, args.to: eve}, decision: deny, priority: 5}
+  - {id: small, match: {tool: pay, args.amount.le: 100}, decision: allow}
+  - {id: large, match: {tool: pay, args.amount.gt: 100}, decision: approve_required}
+""")
+    found = flip(policy, Request("pay", {"amount": 500, "to": "bob"}))
+    assert isinstance(found, Flip)
+    assert [change.path for change in found.changes] == ["args.amount"]
+    assert found.witness.decision.verdict.value == "allow"
+    assert found.smallest
+    found = flip(policy, Request("pay", {"amount": 50, "to": "bob"}))
+    assert isinstance(found, Flip)
+    assert found.witness.decision.verdict.value != "allow"
+
+
 def test_a_call_of_a_tool_with_one_verdict_cannot_be_flipped() -> None:
     assert flip("rules: [{id: a, match: {tool: x}, decision: allow}]", Request("x", {"a": 1})) == Proof()
 

@@ -13,8 +13,9 @@ from analysis.enumeration import Enumeration, requests
 from analysis.generated_policies import DOMAIN, compiled, policy_source
 from analysis.long_policies import long_source
 from bobcat import Policy, Request
-from bobcat.analysis import Unknown, Witness, dead, holes, surface
+from bobcat.analysis import Unknown, Witness, dead, diff, holes, surface
 from bobcat.analysis.dead_clauses import dead_places, without
+from bobcat.analysis.dead_rules import without_rule
 from bobcat.analysis.deciding import DecidingRules
 from bobcat.analysis.engine import Effort, Questions
 from bobcat.analysis.variations import KINDS
@@ -71,6 +72,66 @@ rules:
 def test_a_contradiction_and_a_shadowed_rule_have_different_reasons() -> None:
     found = dead("rules: [{id: a, match: {tool: t, args.n.lt: 1, args.n.gt: 2}, decision: allow}]")
     assert [(item.rule.id, item.why) for item in found.rules] == [("a", "contradiction")]
+
+
+def test_a_clause_that_changes_the_terms_of_a_permission_is_not_dead() -> None:
+    rules = """
+rules:
+  - {id: told, match: {tool: t, args.x.exists: true}, decision: %s}
+  - {id: rest, match: {tool: t}, decision: allow}
+"""
+    with_terms = rules % "allow, obligations: [{notify: ann}]"
+    assert [(clause.rule.id, clause.text) for clause in dead(rules % "allow").clauses] != []
+    assert dead(with_terms).clauses == ()
+
+
+@pytest.mark.parametrize(
+    ("org", "team"),
+    [
+        ("approve_required, approvers: [ann]", "approve_required, approvers: [bob]"),
+        ("allow", "allow, obligations: [{notify: ann}]"),
+        ("allow", "allow"),
+    ],
+)
+def test_a_rule_of_a_layer_is_not_dead_if_calls_are_decided_otherwise_without_it(org: str, team: str) -> None:
+    def layers(lower: str) -> Policy:
+        return Policy.layered(
+            {
+                "org": Policy.compile(f"rules: [{{id: a, match: {{tool: pay}}, decision: {org}}}]"),
+                "team": Policy.compile(f"rules: [{{id: b, match: {{tool: pay}}, decision: {lower}}}]"),
+            }
+        )
+
+    policy = layers(team)
+    assert "team:b" not in {item.rule.id for item in dead(policy).rules}
+    assert not diff(policy, without_rule(policy, 1)).same
+
+
+def test_a_rule_of_a_layer_without_which_nothing_changes_is_dead() -> None:
+    asks = "{match: {tool: pay, args.n.gt: %d}, decision: deny, id: %s}"
+    policy = Policy.layered(
+        {
+            "org": Policy.compile(
+                f"rules: [{asks % (1, 'a')}]\ndefaults: {{on_no_match: allow, on_missing_shadow: allow}}"
+            ),
+            "team": Policy.compile(f"rules: [{asks % (1, 'a')}, {asks % (5, 'b')}]"),
+        }
+    )
+    assert {item.rule.id for item in dead(policy).rules} >= {"team:b"}
+    for item in dead(policy).rules:
+        assert item.rule.index is not None
+        assert diff(policy, without_rule(policy, item.rule.index)).same
+
+
+def test_rules_of_one_tool_are_no_culprits_where_a_rule_of_all_tools_takes_every_call() -> None:
+    (found,) = dead("""
+rules:
+  - {id: one, match: {tool: w, args.n.gt: 3}, decision: dry_run}
+  - {id: all, match: {args.n.gt: 1}, decision: allow}
+  - {id: last, match: {args.n.gt: 5}, decision: allow}
+""").rules
+    assert found.rule.id == "last"
+    assert [culprit.id for culprit in found.culprits] == ["all"]
 
 
 def test_a_monitored_rule_is_not_dead() -> None:

@@ -11,7 +11,7 @@ from bobcat.analysis.calls import call_data, plain
 from bobcat.analysis.engine import Constraint, Effort, Progress, Questions
 from bobcat.analysis.inputs import PolicyInput, policy_of
 from bobcat.analysis.matches import RESTRICTS, policy_of_match
-from bobcat.analysis.model import ORDER, JsonData, Proof, Reason, Unknown, Witness
+from bobcat.analysis.model import ORDER, PERMITTED, JsonData, Proof, Reason, Unknown, Witness
 from bobcat.analysis.paths import ABSENT, Data, Path, path_name, paths_read, rules_about, value_at, with_value
 from bobcat.bundle.model import Policy
 from bobcat.errors import RequestError
@@ -26,6 +26,7 @@ MAX_CHANGED = 3
 """Paths that are changed at once."""
 MAX_QUESTIONS = 300
 """Sets of paths that are tried."""
+_NOT_ALONE = Reason("path", "a call with these values was found, but not with all others of the call in question")
 _TIMESTAMP = ("context", "timestamp")
 
 
@@ -82,6 +83,10 @@ class _Search:
     def __init__(self, policy: Policy, request: ActionRequest, wanted: Sequence[str], effort: Effort) -> None:
         self._policy = policy
         self._wanted = list(wanted)
+        is_permitted = policy.evaluate(request).verdict.value in PERMITTED
+        permits = [] if is_permitted else [name for name in wanted if name in PERMITTED]
+        # Of changes of the same size, one that permits comes first: who is denied looks for it.
+        self._stages = [permits, self._wanted] if 0 < len(permits) < len(self._wanted) else [self._wanted]
         self._effort = effort
         self._data: Data = {
             "tool": request.tool,
@@ -103,13 +108,15 @@ class _Search:
         reasons: dict[Reason, None] = dict.fromkeys(every.reasons) if isinstance(every, Unknown) else {}
         tried, sure = 0, True
         for size in range(1, min(MAX_CHANGED, len(self._paths)) + 1):
-            for paths in combinations(self._by_likelihood(), size):
+            sets = [(wanted, paths) for wanted in self._stages for paths in combinations(self._by_likelihood(), size)]
+            smaller_are_sure = sure
+            for wanted, paths in sets:
                 tried += 1
                 if tried > MAX_QUESTIONS:
                     return self._last(every, reasons)
-                found = self._with_other_values(paths)
+                found = self._with_other_values(paths, wanted)
                 if isinstance(found, Flip):
-                    return Flip(found.changes, found.witness, sure)
+                    return Flip(found.changes, found.witness, smaller_are_sure)
                 if isinstance(found, Unknown):
                     reasons.update(dict.fromkeys(found.reasons))
                     sure = False
@@ -127,15 +134,15 @@ class _Search:
         """Return the paths, arguments before the context and the declaration: the caller chooses them."""
         return sorted(self._paths, key=lambda path: ("args", "context", "declared").index(path[0]))
 
-    def _with_other_values(self, changed: Sequence[Path]) -> Flip | Proof | Unknown:
+    def _with_other_values(self, changed: Sequence[Path], wanted: Sequence[str]) -> Flip | Proof | Unknown:
         """Return a call that differs at some paths only."""
         fixed = [item for path in self._paths if path not in changed for item in self._same(path)]
         policies = [self._policy, policy_of_match(construct.all_(fixed), RESTRICTS, {})]
-        where: list[Constraint] = [{"policy": 0, "verdicts": self._wanted}, {"match": 1, "is": ["true"]}]
+        where: list[Constraint] = [{"policy": 0, "verdicts": wanted}, {"match": 1, "is": ["true"]}]
         answer = Questions(policies, self._effort).find(*where, {"tool": self._data["tool"]})
         if not isinstance(answer, Witness):
             return answer
-        return self._spliced(changed, call_data(answer.request)) or Unknown(())
+        return self._spliced(changed, call_data(answer.request)) or Unknown((_NOT_ALONE,))
 
     def _spliced(self, changed: Sequence[Path], other: Data) -> Flip | None:
         """Set the values of another call in the call in question; None unless the policy then decides as wanted."""

@@ -8,8 +8,10 @@ from types import MappingProxyType
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from bobcat.analysis.difference import compare
 from bobcat.analysis.engine import Data, Effort, Questions
 from bobcat.analysis.live_clauses import Calls
+from bobcat.analysis.terms import terms_regions
 from bobcat.bundle.model import Policy
 from bobcat.ir import construct
 from bobcat.ir.memory import used
@@ -50,7 +52,7 @@ def _dead(
     effort: Effort,
     known: Calls,
 ) -> Iterator[bool]:
-    """Yield for each place of a match whether the policy decides every call alike without the clause there."""
+    """Yield for each place of a match whether the policy decides every call alike, on the same terms, without it."""
     if not places:
         return
     rule = policy.ir.rules[index]
@@ -71,7 +73,10 @@ def _dead(
         if about_others:  # without this clause, its rule is about other tools: these are compared first
             only = [None]
         alike = questions.ask("compare", old=0, new=number, limit=1, **({"tools": only} if only else {}))["same"]
-        yield bool(alike) and (not about_others or _is_same(policy, index, matches[number - 1], effort))
+        if alike and about_others:
+            yield compare(Questions((policy, _changed(policy.ir, index, matches[number - 1])), effort), limit=1).same
+        else:
+            yield bool(alike) and terms_regions(questions, 0, number) == ((), ())
 
 
 def _part(ir: IrPolicy, index: int, names: Sequence[tuple[str, ...]]) -> tuple[IrPolicy, int, list[str]]:
@@ -93,12 +98,6 @@ def _changed(ir: IrPolicy, index: int, match: Expr) -> Policy:
     rules[index] = msgspec.structs.replace(rules[index], match=match)
     memory = {} if isinstance(ir.memory, UnsetType) else used(rules, ir.memory)
     return Policy.from_policy(msgspec.structs.replace(ir, rules=tuple(rules), memory=memory or UNSET))
-
-
-def _is_same(policy: Policy, index: int, match: Expr, effort: Effort) -> bool:
-    """Return true if the whole policy decides every call alike with another match of a rule."""
-    questions = Questions((policy, _changed(policy.ir, index, match)), effort)
-    return bool(questions.ask("compare", old=0, new=1, limit=1)["same"])
 
 
 def clause_at(expr: Expr, at: Sequence[int]) -> tuple[Expr, int]:

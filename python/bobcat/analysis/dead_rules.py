@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
 from bobcat.analysis.dead_clauses import clause_at, dead_places
+from bobcat.analysis.difference import compare
 from bobcat.analysis.engine import Data, Effort, Progress, Questions, rule_ref
 from bobcat.analysis.inputs import PolicyInput, policy_of
-from bobcat.analysis.model import JsonData, Reason, RuleRef, place_json, reasons_json
+from bobcat.analysis.model import JsonData, Proof, Reason, RuleRef, place_json, reasons_json
 from bobcat.bounds.decisions import is_monitored
 from bobcat.bundle.model import Policy
 from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.ir.memory import used
 from bobcat.ir.pretty import expr_lines
 from bobcat.ir.schema import IrRule
 
@@ -22,7 +27,10 @@ _UNUSED_PREDICATE = "W0107"
 
 @dataclass(frozen=True, slots=True)
 class DeadRule:
-    """A rule that is proved to decide no call. `culprits` are the rules that take its calls, a minimal set."""
+    """A rule that is proved to decide no call; of layers, one without which they decide every call alike.
+
+    `culprits` are the rules that take its calls, a minimal set.
+    """
 
     rule: RuleRef
     why: Why
@@ -102,8 +110,16 @@ def dead(
         if is_monitored(subject.ir.rules[index]):
             continue
         ref = rule_ref(subject, index)
+        if item["decides"] == "none" and subject.layers:
+            # It can keep the default of its layer from deciding, and add to the decision of another one.
+            joined = compare(Questions((subject, without_rule(subject, index)), questions.effort), limit=1)
+            if joined.reasons or joined.unknown:
+                unknown.append(UndecidedRule(ref, joined.reasons or joined.unknown[0].reasons))
+            if not joined.same:
+                continue
         if item["decides"] == "none":
-            culprits = tuple(rule_ref(subject, number) for number in item["culprits"])
+            taken_by = _needed(subject, index, item["culprits"], questions.effort)
+            culprits = tuple(rule_ref(subject, number) for number in taken_by)
             contradiction = item["matches"] == "none"
             rules.append(DeadRule(ref, "contradiction" if contradiction else "shadowed", culprits))
         elif item["decides"] == "unknown":
@@ -115,6 +131,42 @@ def dead(
     dead_clauses = tuple(_dead_clause(subject, index, at) for index, at in places)
     predicates = tuple(item for item in subject.diagnostics if item.code == _UNUSED_PREDICATE)
     return DeadParts(tuple(rules), dead_clauses, predicates, tuple(unknown))
+
+
+def _needed(policy: Policy, index: int, culprits: list[int], effort: Effort) -> list[int]:
+    """Return the culprits without those that others make needless: the core chooses them for each tool."""
+    if len(culprits) < 2 or policy.layers:
+        return culprits
+    needed = list(culprits)
+    for culprit in reversed(culprits):
+        fewer = [number for number in needed if number != culprit]
+        if fewer and _takes_all(policy, fewer, index, effort):
+            needed = fewer
+    return needed
+
+
+def _takes_all(policy: Policy, others: list[int], index: int, effort: Effort) -> bool:
+    """Return true if it is proved that some rules before another one take all its calls."""
+    ir = policy.ir
+    rules = tuple(ir.rules[number] for number in (*others, index))
+    memory = {} if isinstance(ir.memory, UnsetType) else used(rules, ir.memory)
+    alone = Policy.from_policy(replace(ir, rules=rules, memory=memory or UNSET))
+    return isinstance(Questions([alone], effort).find({"policy": 0, "rules": [len(others)]}), Proof)
+
+
+def without_rule(policy: Policy, index: int) -> Policy:
+    """Return a policy of layers without one of its rules."""
+    ir = policy.ir
+    assert not isinstance(ir.layers, UnsetType)
+    items, start = [], 0
+    for layer in ir.layers.items:
+        is_own = start <= index < start + layer.rules
+        items.append(replace(layer, rules=layer.rules - is_own))
+        start += layer.rules
+    rules = (*ir.rules[:index], *ir.rules[index + 1 :])
+    memory = {} if isinstance(ir.memory, UnsetType) else used(rules, ir.memory)
+    layers = replace(ir.layers, items=tuple(items))
+    return Policy.from_policy(replace(ir, rules=rules, memory=memory or UNSET, layers=layers))
 
 
 def _dead_clause(policy: Policy, index: int, at: tuple[int, ...]) -> DeadClause:
