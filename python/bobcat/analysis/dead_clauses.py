@@ -11,7 +11,6 @@ from msgspec import UNSET, UnsetType
 from bobcat.analysis.difference import compare
 from bobcat.analysis.engine import Data, Effort, Questions
 from bobcat.analysis.live_clauses import Calls
-from bobcat.analysis.terms import terms_regions
 from bobcat.bundle.model import Policy
 from bobcat.ir import construct
 from bobcat.ir.memory import used
@@ -76,7 +75,7 @@ def _dead(
         if alike and about_others:
             yield compare(Questions((policy, _changed(policy.ir, index, matches[number - 1])), effort), limit=1).same
         else:
-            yield bool(alike) and terms_regions(questions, 0, number) == ((), ())
+            yield bool(alike) and compare(questions, 0, number, limit=1).same
 
 
 def _part(ir: IrPolicy, index: int, names: Sequence[tuple[str, ...]]) -> tuple[IrPolicy, int, list[str]]:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from bobcat import _core
 from bobcat.analysis.model import Answer, Proof, Reason, RuleRef, Unknown, Witness
+from bobcat.analysis.plain_calls import plainer
 from bobcat.bundle.model import Policy
 from bobcat.errors import AnalysisError, BundleError, RequestError
 from bobcat.ir.schema import IrRule
@@ -97,7 +98,7 @@ class Questions:
         for number, verdict in verdicts.items():
             if decisions[number].verdict.value != verdict:
                 raise _wrong(f"policy {number} decides `{decisions[number].verdict.value}`, not `{verdict}`", data)
-        return Witness(request, decisions)
+        return Witness(plainer(self.policies, data, request, decisions), decisions)
 
     def _check(self, constraint: Constraint, witness: Witness) -> None:
         """Check a witness against one constraint, by the evaluator."""
