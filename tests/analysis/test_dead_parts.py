@@ -192,6 +192,23 @@ def test_a_row_without_a_call_has_a_reason_also_for_other_tools() -> None:
     }
 
 
+def test_a_rule_that_may_give_a_verdict_is_in_its_row() -> None:
+    policy = """
+defaults: {on_missing_shadow: deny}
+rules:
+  - {id: few, match: {tool: pay, run.count.pay.lt: 3}, decision: allow}
+  - {id: same, match: {tool: t, args.b.contains: {ref: args.a}}, decision: approve_required}
+  - {id: never, match: {tool: t, args.a: 1, args.a.gt: 2}, decision: allow}
+"""
+    rows = {(row.tool, row.verdict): row for row in surface(policy).rows}
+    few = rows["pay", "allow"]
+    assert isinstance(few.answer, Unknown)
+    assert ([rule.id for rule in few.rules], [rule.id for rule in few.unknown_rules]) == ([], ["few"])
+    denied = rows["t", "deny"]  # by a default, and by the error of `same`
+    assert {rule.id for rule in (*denied.rules, *denied.unknown_rules)} == {"same", "<default>"}
+    assert ("t", "allow") not in rows
+
+
 def test_holes_are_found_for_each_kind_that_a_denial_misses() -> None:
     policy = Policy.compile("""
 rules:

@@ -129,3 +129,18 @@ def prove_within(child: Policy, envelope: str) -> list[object]:
 def test_a_difference_as_json_has_the_terms() -> None:
     found: Diff = diff(asking(", approvers: [ann]"), asking(""))
     assert found.to_json()["regions"][0]["terms"] == ["approvers ann -> anyone"]
+
+
+def test_a_default_that_takes_over_in_a_layer_has_other_terms() -> None:
+    """No other rule of the layers asks for an approval."""
+    higher = """
+rules: [{id: ask, match: {tool: pay}, decision: approve_required, approvers: [ann]}]
+defaults: {on_no_match: approve_required}
+"""
+    lower = Policy.compile("rules: []\ndefaults: {on_no_match: allow, on_missing_shadow: allow}")
+    old, new = (
+        Policy.layered({"org": Policy.compile(text), "team": lower})
+        for text in (higher, higher.replace("{tool: pay}", "{tool: pay, args.n: 1}"))
+    )
+    found = diff(old, new)
+    assert [region.terms for region in found.loosening] == [("approvers ann -> anyone",)]

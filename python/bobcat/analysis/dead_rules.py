@@ -113,7 +113,7 @@ def dead(
         if item["decides"] == "none" and subject.layers:
             # It can keep the default of its layer from deciding, and add to the decision of another one.
             joined = compare(Questions((subject, without_rule(subject, index)), questions.effort), limit=1)
-            if joined.reasons or joined.unknown:
+            if not joined.same and not joined.found:
                 unknown.append(UndecidedRule(ref, joined.reasons or joined.unknown[0].reasons))
             if not joined.same:
                 continue

@@ -34,14 +34,14 @@ class DecidingRules:
     def named(self, matched: Sequence[object], verdict: str) -> str:
         """Return the id of the deciding one of the rules that a decision names.
 
-        Several layers can have the verdict of a policy. The first of them with a rule decides; their names are in the
-        order of the layers. Else the last name decides.
+        The last name decides. Several layers can require an approval: their names are in the order of the layers, and
+        the first of them decides, be it a rule or a default.
         """
         names = list(map(str, matched))
-        if self._verdicts and names and not names[-1].startswith("<"):
-            own = [name for name in names if self._verdicts.get(name) == verdict]
-            if own:
-                return own[0]
+        if self._verdicts and verdict == "approve_required":
+            for name in names:
+                if self._verdicts.get(name) == verdict or _LAYER_DEFAULT.match(name):
+                    return _rule_of(name)
         return _rule_of(names[-1] if names else "")
 
 

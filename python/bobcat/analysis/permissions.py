@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from bobcat.analysis.calls import call_data
 from bobcat.analysis.deciding import DecidingRules
 from bobcat.analysis.engine import Constraint, Data, Effort, Progress, Questions, rule_ref
 from bobcat.analysis.inputs import PolicyInput, policy_of
-from bobcat.analysis.model import ORDER, Answer, JsonData, Proof, RuleRef, Unknown, Witness, reasons_json
+from bobcat.analysis.model import ORDER, PERMITTED, Answer, JsonData, Proof, RuleRef, Unknown, Witness, reasons_json
+from bobcat.bounds.decisions import is_monitored
 from bobcat.bundle.model import Policy
+from bobcat.ir.schema import IrRule
+from bobcat.lint.subject import named_tools
 from bobcat.model.decision import ActionRequest
+
+MAX_ASKED = 100
+"""Rules of one row that are asked for one by one where the answer for the tool is not exact; others stay unknown."""
+_ENDED = frozenset(("budget_seconds", "stopped", "lynx_profile"))
 
 
 @dataclass(frozen=True, slots=True)
 class Permission:
     """One verdict that calls of a tool can get, or may get; `tool` is None for tools that the policy does not name.
 
-    `rules` are those that give it. `recorded` is the number of recorded calls with it, None without traffic.
+    `rules` are those that give it, and `unknown_rules` those of which it is unknown. `recorded` is the number of
+    recorded calls with it, None without traffic.
     """
 
     tool: str | None
@@ -27,6 +35,7 @@ class Permission:
     rules: tuple[RuleRef, ...]
     answer: Witness | Unknown
     recorded: int | None = None
+    unknown_rules: tuple[RuleRef, ...] = ()
 
     @property
     def permits(self) -> bool:
@@ -43,6 +52,8 @@ class Permission:
         }
         if isinstance(self.answer, Unknown):
             found["reasons"] = reasons_json(self.answer.reasons)
+        if self.unknown_rules:
+            found["unknown_rules"] = [rule.to_json() for rule in self.unknown_rules]
         return found if self.recorded is None else {**found, "recorded": self.recorded}
 
 
@@ -94,14 +105,50 @@ def _rows(questions: Questions, data: Data) -> Iterable[Permission]:
         state = own["verdicts"].get(verdict, "none")
         if state == "none":
             continue
-        rules = tuple(rule_ref(questions.policies[0], index) for index in own["rules"].get(verdict) or (None,))
+        given = list(own["rules"].get(verdict) or ())
+        unknown: list[int | None] = []
+        if own["reasons"]:  # a rule for which no call was found may give the verdict, too
+            others = list(_others(questions.policies[0], data["tool"], verdict, given))
+            out_of_time = any(reason["code"] in _ENDED for reason in own["reasons"])
+            for index in others[: 0 if out_of_time else MAX_ASKED]:
+                where: list[Constraint] = [{"policy": 0, "rules": [index]}, {"policy": 0, "verdicts": [verdict]}]
+                match questions.find(*where, tools=[data["tool"]]):
+                    case Witness():
+                        given.append(index)
+                    case Unknown():
+                        unknown.append(index)
+            unknown += others[0 if out_of_time else MAX_ASKED :]
+        rules, unknown_rules = (
+            tuple(rule_ref(questions.policies[0], index) for index in sorted(side, key=_in_order))
+            for side in (given, unknown)
+        )
         answer: Answer = (
             questions.witness(own["witnesses"][verdict], {0: verdict})
             if state == "witness"
             else _asked(questions, data["tool"], verdict)
         )
         if not isinstance(answer, Proof):
-            yield Permission(data["tool"], verdict, rules, answer)
+            yield Permission(data["tool"], verdict, rules, answer, None, unknown_rules)
+
+
+def _others(policy: Policy, tool: str | None, verdict: str, known: Collection[int | None]) -> Iterator[int | None]:
+    """Yield what else may give a verdict: rules about the tool with it or, for `deny`, by their error; a default."""
+    for index, rule in enumerate(policy.ir.rules):
+        if index in known or is_monitored(rule):
+            continue
+        if isinstance(rule, IrRule):
+            tools = named_tools(rule)
+            gives = rule.verdict == verdict or (verdict == "deny" and rule.verdict not in PERMITTED)
+            if not gives or (tools and (tool is None or tool not in tools)):
+                continue
+        yield index
+    defaults = [layer.policy.ir.defaults for layer in policy.layers] or [policy.ir.defaults]
+    if None not in known and any(verdict in (each.on_no_match, each.on_missing_shadow) for each in defaults):
+        yield None
+
+
+def _in_order(index: int | None) -> tuple[bool, int]:
+    return (index is None, index or 0)
 
 
 def _asked(questions: Questions, tool: str | None, verdict: str) -> Answer:
@@ -130,9 +177,10 @@ def _by_rule(
             and (rule is None or name == rule.id)
             and (tool == row.tool if row.tool is not None else tool not in named)
         )
-        if rule is None or len(row.rules) == 1:
+        if len(row.rules) < 2:
             yield replace(row, recorded=recorded)
             continue
+        assert rule is not None  # a row has rules
         answer = _call_of(questions, row, rule)
         if not isinstance(answer, Proof):
             yield Permission(row.tool, row.verdict, (rule,), answer, recorded)

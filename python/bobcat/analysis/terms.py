@@ -35,9 +35,11 @@ def terms_regions(questions: Questions, old: int, new: int) -> tuple[tuple[Regio
     policies = questions.policies[old], questions.policies[new]
     regions: list[Region] = []
     reasons: dict[Reason, None] = {}
-    pairs = list(_pairs(*policies))
-    if pairs and any(policy.layers for policy in policies):
+    if any(policy.layers for policy in policies):
+        if policies[0].ir_bytes == policies[1].ir_bytes:
+            return (), ()
         return layer_regions(questions, policies, _groups, _region, MAX_PAIRS)
+    pairs = list(_pairs(*policies))
     if len(pairs) > MAX_PAIRS:
         message = f"the policies have {len(pairs):,} pairs of terms, and {MAX_PAIRS} are compared"
         return (), (Reason("terms", message),)

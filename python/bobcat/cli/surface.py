@@ -72,12 +72,13 @@ def _lines(rows: Sequence[Permission], *, unused: bool) -> Iterator[str]:
     for tool, own in tools.items():
         yield "any other tool" if tool is None else safe_name(tool)
         for row in own:
-            rules = ", ".join(map(rule_text, row.rules))
+            maybe = ", ".join(map(rule_text, row.unknown_rules))
+            rules = ", ".join(map(rule_text, row.rules)) + (f", perhaps by {maybe}" if row.rules and maybe else "")
             recorded = "" if row.recorded is None else f"   {row.recorded:,} recorded"
             if isinstance(row.answer, Witness):
                 yield f"  {row.verdict:<16} by {rules}{recorded}"
                 if row.permits:
                     yield f"    call  {call_text(row.answer.request)}"
             else:
-                yield f"  {row.verdict:<16} unknown, perhaps by {rules}{recorded}"
+                yield f"  {row.verdict:<16} unknown, perhaps by {maybe or rules or 'other rules'}{recorded}"
                 yield from (f"    {reason_text(reason)}" for reason in row.answer.reasons)

@@ -278,19 +278,36 @@ fn taken<'a>(
     }
     let matched = view.space.matched(policy, rule)?;
     let id = view.space.dd.operation();
-    let mut left = view.space.dd.map(id, matched, &mut |value| {
+    let fires = view.space.dd.map(id, matched, &mut |value| {
         if Dd::terminal(value) == TRUE {
             TRUE
         } else {
             FALSE
         }
     })?;
+    if one.matches.is_none() {
+        let found = view
+            .space
+            .search(fires, &IsTrue, &mut |request| Ok(Some(request.to_owned())));
+        match settled(found)? {
+            Found::Nothing => {}
+            Found::Witness(request) => one.matches = Some(request),
+            Found::Unknown(reasons) => {
+                one.matches_unknown = true;
+                add(&mut one.reasons, reasons);
+                return Ok(());
+            }
+        }
+    }
+    // What the rule would decide if it came first: a rule that restricts also decides by its error.
+    let passes = without(view, policy, TRUE, rule)?;
+    let mut left = view.space.dd.not(passes)?;
     let whole = left;
     let mut culprits: Vec<u32> = Vec::new();
     loop {
         let found = view.space.search(left, &IsTrue, &mut |request| {
             let decided = verify::decide(policy, request)?;
-            Ok(Some((request.to_owned(), decided.rule)))
+            Ok(Some(decided.rule))
         });
         match settled(found)? {
             Found::Nothing => break,
@@ -299,8 +316,7 @@ fn taken<'a>(
                 add(&mut one.reasons, reasons);
                 return Ok(());
             }
-            Found::Witness((request, taker)) => {
-                one.matches.get_or_insert(request);
+            Found::Witness(taker) => {
                 let Some(taker) =
                     taker.filter(|taker| earlier.contains(taker) && !culprits.contains(taker))
                 else {

@@ -123,7 +123,8 @@ pub(super) fn kinds(place: &Place) -> &'static [Kind] {
         Field::Reversible | Field::HasShadow => &[False, True],
         Field::Scope => &[List],
         Field::BlastRadiusHint => &[Null, Number],
-        Field::Isolation | Field::PrincipalName => &[Null, Text, Broken],
+        // What a program sets is text in full; a lone surrogate comes from a caller only.
+        Field::Isolation | Field::PrincipalName => &[Null, Text],
         Field::StepSeq => &[Number],
         Field::Timestamp => &[Instant],
         Field::Task => &[Absent, Text, Broken],
@@ -133,7 +134,7 @@ pub(super) fn kinds(place: &Place) -> &'static [Kind] {
         | Field::Workspace
         | Field::CorrelationId
         | Field::PrincipalKind
-        | Field::PrincipalId => &[Text, Broken],
+        | Field::PrincipalId => &[Text],
         // In definitions of memory only.
         Field::Result | Field::Record => &[Absent],
     }

@@ -104,21 +104,22 @@ impl Analysis {
                         caveats.push((at, unknown_end(code, Some(number), rule)));
                         all.push((at, None));
                     }
-                    None if end.verdict == Some(verdict) => all.push((at, rule)),
+                    None if end.verdict == Some(verdict) => all.push((at, Some(rule))),
                     None => {}
                 }
             }
             // Each end by itself, so that every deciding rule is found.
             let mut found_rules = Vec::new();
             let mut open = false;
-            for (at, _) in all {
+            for (at, rule) in all {
                 let goal = AnyOf {
                     ends: vec![at],
                     caveats: caveats.clone(),
                 };
                 let found = view.space.search(decision, &goal, &mut |request| {
                     let decided = verify::decide(policy, request)?;
-                    let is = !decided.asks_host && decided.verdict == verdict;
+                    let by_end = rule.is_none_or(|rule| decided.rule == rule);
+                    let is = !decided.asks_host && decided.verdict == verdict && by_end;
                     Ok(is.then(|| (request.to_owned(), decided.rule)))
                 });
                 match found {
