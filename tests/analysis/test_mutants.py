@@ -1,9 +1,10 @@
-"""Mutants of generated policies of 100 rules: each is found by a call, or proved to decide every call alike."""
+"""Mutants of generated policies of 100 rules and of the examples: each is found by a call, or proved to be the same."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,9 @@ SHORT = 40
 """Mutants of one policy without a campaign; with one, every mutant of each policy."""
 POLICIES = max(1, campaign.SIZE // 1_000)
 SECONDS = 60.0
+EXAMPLES = Path(__file__).parents[2] / "examples/policies"
+FEW = 5
+"""Regions of one mutant that are looked for."""
 
 
 @pytest.mark.parametrize("seed", campaign.seeds(POLICIES, 0, 1))
@@ -51,6 +55,27 @@ def test_each_mutant_of_a_long_policy_is_found_by_a_call_or_proved_the_same(seed
     print(f"seed {seed}: {dict(answers)}")
     assert answers["found"] > answers["same"] > 0
     assert answers["unknown"] * 50 <= answers.total()
+
+
+@pytest.mark.filterwarnings("ignore")  # an example may have what `check` warns of
+def test_mutants_of_the_examples_are_found_or_proved_the_same() -> None:
+    answers: Counter[str] = Counter()
+    files = sorted(EXAMPLES.glob("*.yaml"))
+    for file in files:
+        policy = Policy.compile(file)
+        for mutant in mutants(policy):
+            program = compiled(mutant.ir(policy.ir), policy)
+            assert program is not None, mutant
+            found = compare(Questions((policy, program), Effort(SECONDS)), limit=FEW)
+            answers["same" if found.same else "found" if found.found else "unknown"] += 1
+            assert all(region.witness is not None or region.reasons for region in found.regions), mutant
+            for region in found.found:
+                assert region.witness is not None
+                call = region.witness.request
+                assert differ(policy.evaluate(call), program.evaluate(call)), mutant
+    assert len(files) >= 4
+    assert answers["found"] > 400
+    assert answers["unknown"] * 50 < answers.total(), answers
 
 
 def _chosen(policy: Policy, seed: int) -> list[Mutant]:
