@@ -114,7 +114,8 @@ def dead(
             # It can keep the default of its layer from deciding, and add to the decision of another one.
             joined = compare(Questions((subject, without_rule(subject, index)), questions.effort), limit=1)
             if not joined.same and not joined.found:
-                unknown.append(UndecidedRule(ref, joined.reasons or joined.unknown[0].reasons))
+                given = (*joined.reasons, *(reason for region in joined.unknown for reason in region.reasons))
+                unknown.append(UndecidedRule(ref, tuple(each for each in given if each.code != "regions")))
             if not joined.same:
                 continue
         if item["decides"] == "none":
