@@ -20,6 +20,8 @@ from bobcat.model.decision import Decision
 Index: TypeAlias = int | None
 Groups: TypeAlias = Mapping[tuple[str, str], tuple[Index, ...]]
 """The rules of a policy by their verdict and their terms."""
+Group: TypeAlias = tuple[str, tuple[Index, ...]]
+"""A verdict, and rules that give it."""
 RegionOf: TypeAlias = Callable[[tuple[Policy, Policy], Witness, Decision, Decision], Region | None]
 
 
@@ -54,8 +56,8 @@ def layer_regions(
         where: list[Constraint] = [
             {"policy": 0, "verdicts": [verdict]},
             {"policy": 1, "verdicts": [verdict]},
-            {"policy": 2 + number, "rules": list(here)},
-            {"policy": 2 + len(old.layers) + number, "rules": list(there)},
+            *_decided_by(2 + number, here),
+            *_decided_by(2 + len(old.layers) + number, there),
         ]
         answer = asked.find(*where)
         if isinstance(answer, Unknown):
@@ -81,13 +83,18 @@ def _not_comparable(old: Policy, new: Policy) -> str | None:
     return None
 
 
-def _pairs(
-    old: Policy, new: Policy, groups: Callable[[Policy], Groups]
-) -> Iterator[tuple[tuple[Index, ...], tuple[Index, ...]]]:
-    """Yield the rules of one layer before and after that have another verdict or other terms."""
+def _decided_by(number: int, group: Group) -> tuple[Constraint, Constraint]:
+    """Return that a layer gives a verdict by one of some rules: two defaults of a layer can have different verdicts."""
+    verdict, rules = group
+    return {"policy": number, "verdicts": [verdict]}, {"policy": number, "rules": list(rules)}
+
+
+def _pairs(old: Policy, new: Policy, groups: Callable[[Policy], Groups]) -> Iterator[tuple[Group, Group]]:
+    """Yield verdicts with the rules of one layer, before and after, that have another verdict or other terms."""
     if old.ir_bytes != new.ir_bytes:
         before, after = groups(old), groups(new)
-        yield from ((here, there) for key, here in before.items() for other, there in after.items() if key != other)
+        for key, here in before.items():
+            yield from (((key[0], here), (other[0], there)) for other, there in after.items() if key != other)
 
 
 def _verdicts(old: Policy, new: Policy) -> tuple[str, ...]:
