@@ -12,7 +12,7 @@ use crate::budget::{Pace, Steps};
 use crate::error::{ErrorCode, Fault};
 use crate::lang::path::Key;
 use crate::num::number::Number;
-use crate::regex::Pattern;
+use crate::regex::{NfaCompiler, Pattern};
 use crate::value::compare::compare;
 use crate::value::constant::{Const, HostConst};
 use crate::value::{Step, Value, View};
@@ -111,9 +111,9 @@ impl LynxTest {
     }
 
     /// Builds what the first evaluation would build.
-    pub(crate) fn prepare(&self) {
+    pub(crate) fn prepare(&self, compiler: &NfaCompiler) {
         if let Some(pattern) = &self.pattern {
-            pattern.prepare();
+            pattern.prepare(compiler);
         }
     }
 

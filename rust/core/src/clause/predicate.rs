@@ -16,7 +16,7 @@ use super::ops::{Facts, IndexKey, OperatorTest};
 use crate::budget::{Pace, Steps};
 use crate::error::Fault;
 use crate::limits::FREE_TEXT;
-use crate::regex::Pattern;
+use crate::regex::{NfaCompiler, Pattern};
 use crate::value::class::Classes;
 use crate::value::{Step, Value, View};
 
@@ -134,9 +134,9 @@ macro_rules! tests {
             }
 
             /// Builds what the first evaluation would build.
-            pub(crate) fn prepare(&self) {
+            pub(crate) fn prepare(&self, compiler: &NfaCompiler) {
                 match self {
-                    $(Self::$name(test) => test.prepare(),)*
+                    $(Self::$name(test) => test.prepare(compiler),)*
                     Self::Derived(_) | Self::Broken => {}
                 }
             }

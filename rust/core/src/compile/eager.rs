@@ -3,11 +3,10 @@
 use crate::clause::flat_expr::{Connective, Part};
 use crate::index::{PatternGroup, REMEMBERED, RuleIndex};
 use crate::program::{Body, Program, ToolBucket, Verdict};
-use crate::regex::PatternSet;
+use crate::regex::{NfaCompiler, PatternSet};
 
 /// How many rules have a clause, bucket by bucket, and for how many of them the set of its argument has answered it before
-/// they are evaluated. PERF: the automaton that searches one pattern by itself takes 28 KiB, of which 10,000 rules have
-/// 140 MiB; the one of a set a fifth for each of its patterns.
+/// they are evaluated. PERF: the automaton that searches one pattern by itself takes 2.8 KiB.
 #[derive(Clone, Copy, Default)]
 struct Uses {
     rules: usize,
@@ -21,25 +20,31 @@ impl Program {
         for rule in 0..self.rules.len() as u32 {
             let _ = self.rule(rule);
         }
+        let compiler = NfaCompiler::default();
         let mut uses = vec![Uses::default(); self.clauses.len()];
         for bucket in self.tools.values() {
-            self.prepare_bucket(bucket, true, &mut uses);
+            self.prepare_bucket(bucket, true, (&mut uses, &compiler));
         }
-        self.prepare_bucket(&self.generic, false, &mut uses);
+        self.prepare_bucket(&self.generic, false, (&mut uses, &compiler));
         for (clause, uses) in (0..).zip(uses) {
             let _ = self.clause(clause);
             match self.lynx_test(clause) {
                 _ if uses.rules > 0 && uses.rules == uses.answered => {}
-                Some(test) => test.prepare(),
-                None => self.test(clause).prepare(),
+                Some(test) => test.prepare(&compiler),
+                None => self.test(clause).prepare(&compiler),
             }
         }
     }
 
     /// Makes the index of a bucket and its searches, and counts the uses of clauses by its rules.
-    fn prepare_bucket(&self, bucket: &ToolBucket, tool_known: bool, uses: &mut [Uses]) {
+    fn prepare_bucket(
+        &self,
+        bucket: &ToolBucket,
+        tool_known: bool,
+        (uses, compiler): (&mut [Uses], &NfaCompiler),
+    ) {
         let rule_index = self.indexed(bucket, tool_known);
-        self.prepare_searches(rule_index);
+        self.prepare_searches(rule_index, compiler);
         let (from, to) = bucket.rules;
         let rules = self.listed.get(from as usize..to as usize);
         for rule in rules.unwrap_or_default() {
@@ -101,7 +106,7 @@ impl Program {
         })
     }
 
-    fn prepare_searches(&self, rule_index: &RuleIndex) {
+    fn prepare_searches(&self, rule_index: &RuleIndex, compiler: &NfaCompiler) {
         let exclusions = rule_index
             .exclusion
             .iter()
@@ -113,7 +118,7 @@ impl Program {
             .chain(exclusions)
         {
             if let Some(group) = &path_index.patterns {
-                self.patterns_of(group).prepare();
+                self.patterns_of(group).prepare(compiler);
             }
             if let Some(substrings) = &path_index.substrings {
                 substrings.prepare();

@@ -23,6 +23,7 @@ mod error;
 mod literal;
 mod multi;
 mod nfa;
+mod nfa_compiler;
 mod nfa_sim;
 mod prefilter;
 mod rewrite;
@@ -42,6 +43,7 @@ pub use dialect::stack::{MAX_COST, MAX_NESTING};
 pub use error::PatternError;
 pub use literal::LiteralKind;
 pub use multi::{MatchSet, PatternSet};
+pub(crate) use nfa_compiler::NfaCompiler;
 
 /// The regular-expression syntax and semantics of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -9,14 +9,19 @@ use regex_automata::nfa::thompson::WhichCaptures;
 use regex_automata::{Input, MatchKind};
 
 use super::cache::{Caches, Grows};
-use super::multi::automaton::{NFA_BYTES, lazy_dfa};
+use super::nfa_compiler::{NFA_BYTES, NfaCompiler};
 use super::nfa_sim::NfaSim;
 use super::{Inner, LiteralKind, Pattern};
 use crate::budget::Steps;
 use crate::error::Fault;
 
-/// Bytes of a text times places in a pattern that are searched whichever way is taken: at the slowest 10 ns each.
+/// Bytes of a text times places in a pattern that are searched whichever way is taken: at the slowest 10 ns each. INVARIANT:
+/// such a search takes no step of the budget, whatever the automaton has room for.
 const CALM: usize = 128 << 10;
+
+/// The bytes of a text beyond which literals are worth an engine that looks for them first. PERF: to build it takes 60 µs and
+/// 18 KiB more than the automaton, for each pattern.
+const PREFILTERED: usize = 256;
 
 /// The steps of building states in vain.
 const GIVEN_UP: u64 = 50_000;
@@ -29,16 +34,18 @@ const CACHE_BYTES: usize = 256 << 10;
 pub(super) struct Built {
     /// Boxed for its alignment: its vectors require 32 bytes, more than an allocator of Python objects provides.
     finder: OnceLock<Box<Finder<'static>>>,
-    regex: OnceLock<Option<Regex>>,
+    lazy_dfa: OnceLock<Option<Box<Automaton>>>,
+    prefiltered: OnceLock<Option<Regex>>,
     nfa_sim: OnceLock<NfaSim>,
-    long: OnceLock<Option<Box<Long>>>,
 }
 
-/// The engine for long texts: states are built as they are needed, until they are no longer useful.
+/// The automaton of the pattern: states are built as they are needed, until they are no longer useful.
 #[derive(Debug)]
-struct Long {
+struct Automaton {
     dfa: DFA,
-    caches: Caches<Cache>,
+    short: Caches<Cache>,
+    /// Those of texts that take steps when states are built in vain, which short texts have no part in.
+    long: OnceLock<Caches<Cache>>,
 }
 
 impl Grows for Cache {
@@ -47,11 +54,11 @@ impl Grows for Cache {
     }
 }
 
-impl Long {
+impl Automaton {
     /// Returns true if the pattern is found; `None`: states were discarded faster than they were reused.
-    fn search(&self, text: &str) -> Option<bool> {
+    fn search(&self, caches: &Caches<Cache>, text: &str) -> Option<bool> {
         let input = Input::new(text).earliest(true);
-        self.caches.search(
+        caches.search(
             || self.dfa.create_cache(),
             |cache| {
                 let found = self.dfa.try_search_fwd(cache, &input).ok()?;
@@ -103,8 +110,17 @@ impl Pattern {
             None if text.len().saturating_mul(*weight) > CALM => {
                 return self.search_long(text, steps);
             }
-            None => match built.regex.get_or_init(|| self.build()) {
-                Some(regex) => regex.is_match(text),
+            None if text.len() > PREFILTERED => {
+                match built.prefiltered.get_or_init(|| self.build_prefiltered()) {
+                    Some(regex) => regex.is_match(text),
+                    None => return self.search_nfa_sim(text, steps),
+                }
+            }
+            None => match self.automaton() {
+                Some(automaton) => match automaton.search(&automaton.short, text) {
+                    Some(found) => found,
+                    None => self.is_match_plain(text),
+                },
                 None => return self.search_nfa_sim(text, steps),
             },
         })
@@ -113,9 +129,10 @@ impl Pattern {
     /// Searches a text so long that its automaton must not be left to go the slow way in silence.
     #[cold]
     fn search_long(&self, text: &str, steps: &Steps) -> Result<bool, Fault> {
-        let long = self.inner.built.long.get_or_init(|| self.build_long());
-        if let Some(long) = long {
-            if let Some(found) = long.search(text) {
+        if let Some(automaton) = self.automaton() {
+            let new = || Caches::new(&self.inner.budget);
+            let caches = automaton.long.get_or_init(new);
+            if let Some(found) = automaton.search(caches, text) {
                 return Ok(found);
             }
             steps.take(GIVEN_UP)?;
@@ -124,7 +141,7 @@ impl Pattern {
     }
 
     /// Builds the automaton ahead of the first search.
-    pub(crate) fn prepare(&self) {
+    pub(crate) fn prepare(&self, compiler: &NfaCompiler) {
         let built = &self.inner.built;
         match &self.inner.literal {
             Some(LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_)) => {}
@@ -132,7 +149,7 @@ impl Pattern {
                 built.finder(literal);
             }
             None => {
-                built.regex.get_or_init(|| self.build());
+                built.lazy_dfa.get_or_init(|| self.build(compiler));
             }
         }
     }
@@ -157,14 +174,26 @@ impl Pattern {
             .is_match(text, steps)
     }
 
-    fn build_long(&self) -> Option<Box<Long>> {
-        let target = self.inner.target()?;
-        let dfa = lazy_dfa(&[target], MatchKind::LeftmostFirst, CACHE_BYTES)?;
-        let caches = Caches::new(&self.inner.budget);
-        Some(Box::new(Long { dfa, caches }))
+    #[inline]
+    fn automaton(&self) -> Option<&Automaton> {
+        let built = &self.inner.built;
+        let automaton = built
+            .lazy_dfa
+            .get_or_init(|| self.build(&NfaCompiler::default()));
+        automaton.as_deref()
     }
 
-    fn build(&self) -> Option<Regex> {
+    fn build(&self, compiler: &NfaCompiler) -> Option<Box<Automaton>> {
+        let target = self.inner.target()?;
+        let dfa = compiler.lazy_dfa(&[target], MatchKind::LeftmostFirst, CACHE_BYTES)?;
+        Some(Box::new(Automaton {
+            dfa,
+            short: Caches::new(&self.inner.budget),
+            long: OnceLock::new(),
+        }))
+    }
+
+    fn build_prefiltered(&self) -> Option<Regex> {
         let config = Config::new()
             .utf8_empty(false)
             .which_captures(WhichCaptures::Implicit)
@@ -174,5 +203,61 @@ impl Pattern {
             .configure(config)
             .build_from_hir(self.inner.target()?)
             .ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CALM, PREFILTERED, Steps};
+    use crate::regex::{Dialect, Pattern};
+
+    /// Texts of `length` bytes that reach as many states as they can.
+    fn hostile(length: usize) -> impl Iterator<Item = String> {
+        let mut state = 1_u64;
+        std::iter::repeat_with(move || {
+            let letters = (0..length).map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                char::from(b"abcz"[(state >> 60) as usize % 4])
+            });
+            letters.collect()
+        })
+    }
+
+    #[test]
+    fn a_short_text_takes_no_step_though_the_automaton_gives_it_up() {
+        let parsed = || Pattern::parse("[ab].{14}zz[bc].{9}z$", Dialect::Re2).expect("a pattern");
+        let (pattern, same) = (parsed(), parsed());
+        assert!(PREFILTERED * pattern.inner.weight < CALM);
+        let automaton = same.automaton().expect("an automaton");
+        let mut given_up = 0;
+        for text in hostile(PREFILTERED).take(300) {
+            given_up += usize::from(automaton.search(&automaton.short, &text).is_none());
+            let found = pattern.is_match_within(&text, &Steps::of(0));
+            assert_eq!(found, Ok(pattern.is_match_plain(&text)), "{text}");
+        }
+        assert!(given_up > 0);
+    }
+
+    #[test]
+    fn a_long_text_takes_the_same_steps_whatever_short_texts_came_before() {
+        let parsed = || Pattern::parse("[ab].{14}zz[bc].{9}z$", Dialect::Re2).expect("a pattern");
+        let (pattern, fresh) = (parsed(), parsed());
+        let mut shorts = hostile(PREFILTERED);
+        for tail in hostile(900).take(12) {
+            for text in shorts.by_ref().take(5) {
+                let _ = pattern.is_match(&text);
+            }
+            let text = format!("{}{tail}", "c".repeat(6_000));
+            assert!(text.len() * pattern.inner.weight > CALM);
+            let taken = [&pattern, &fresh].map(|pattern| {
+                let steps = Steps::default();
+                let found = pattern.is_match_within(&text, &steps);
+                assert_eq!(found, Ok(pattern.is_match_plain(&text)));
+                steps.taken()
+            });
+            assert_eq!(taken.first(), taken.last());
+        }
     }
 }

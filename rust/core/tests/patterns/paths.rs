@@ -47,6 +47,26 @@ fn a_set_finds_what_its_patterns_find_alone_and_along_the_plain_path() {
 }
 
 #[test]
+fn a_pattern_finds_the_same_in_texts_on_both_sides_of_every_length_that_has_its_own_engine() {
+    let mut found = MatchSet::new();
+    for seed in 0..150 {
+        let mut random = Random::new(seed);
+        let patterns = [pattern(&mut random), pattern(&mut random)];
+        let set = PatternSet::build(&patterns.iter().collect::<Vec<_>>());
+        for length in [255, 256, 257, 3_000] {
+            let (before, after) = (text(&mut random), text(&mut random));
+            let padding = random.pick(&["-", "a", " ", "_"]).repeat(length);
+            let mut long = format!("{before}{padding}");
+            while long.len() + after.len() > length.max(after.len()) {
+                long.pop();
+            }
+            long.push_str(&after);
+            agree(&patterns, &set, &long, &mut found);
+        }
+    }
+}
+
+#[test]
 fn patterns_found_by_their_literals_are_found_in_either_case_and_often() {
     let sources = (0..90).map(|number| match number % 3 {
         0 => format!(r"(?i)\b(drop|truncate)\s+table\s+t{number}\b"),

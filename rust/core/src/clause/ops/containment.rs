@@ -17,6 +17,7 @@ use crate::clause::prepared::{self, PreparedConst};
 use crate::error::Fault;
 use crate::lang::path::Key;
 use crate::num::number::Number;
+use crate::regex::NfaCompiler;
 use crate::value::class::{Class, Classes};
 use crate::value::compare::{number, order};
 use crate::value::{Step, Value, View};
@@ -250,7 +251,7 @@ impl OperatorTest for Needles {
         }
     }
 
-    fn prepare(&self) {
+    fn prepare(&self, _: &NfaCompiler) {
         if self.list.len() > FEW {
             self.searcher();
             self.by_value.get_or_init(|| ByValue::new(&self.list));

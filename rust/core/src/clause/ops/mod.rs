@@ -29,6 +29,7 @@ use crate::clause::inline::InlineTest;
 use crate::error::Fault;
 use crate::facets::Facet;
 use crate::num::number::Number;
+use crate::regex::NfaCompiler;
 use crate::value::class::Classes;
 use crate::value::{Value, View};
 use affix::End;
@@ -194,7 +195,7 @@ pub(crate) trait OperatorTest {
     }
 
     /// Builds what the first evaluation would build.
-    fn prepare(&self) {}
+    fn prepare(&self, _compiler: &NfaCompiler) {}
 
     /// The same test with its operand inline, if it has one.
     fn inline(&self) -> InlineTest {

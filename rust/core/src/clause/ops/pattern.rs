@@ -4,7 +4,7 @@ use super::{Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepar
 use crate::budget::{Pace, Steps};
 use crate::clause::lynx::LynxOp;
 use crate::error::Fault;
-use crate::regex::{LiteralKind, Pattern};
+use crate::regex::{LiteralKind, NfaCompiler, Pattern};
 use crate::value::class::{Class, Classes};
 use crate::value::{Value, View};
 
@@ -39,7 +39,7 @@ impl OperatorTest for Pattern {
         })
     }
 
-    fn prepare(&self) {
-        Self::prepare(self);
+    fn prepare(&self, compiler: &NfaCompiler) {
+        Self::prepare(self, compiler);
     }
 }

@@ -3,22 +3,18 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use regex_automata::hybrid::dfa::{Cache, DFA};
-use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::{Input, MatchKind, PatternSet as Found};
 use regex_syntax::hir::Hir;
 
 use super::MatchSet;
 use crate::regex::cache::{CacheBudget, Caches, Grows};
+use crate::regex::nfa_compiler::NfaCompiler;
 
 /// Patterns in one automaton, at most.
 pub(in crate::regex) const CHUNK_PATTERNS: usize = 1024;
 
 /// Cost of the patterns in one automaton, at most, unless it is one pattern.
 pub(in crate::regex) const CHUNK_COST: usize = 40_000;
-
-/// Memory of one automaton under construction, in bytes. No pattern within [`crate::regex::MAX_COST`] comes near it; one
-/// that did would take the plain path.
-pub(in crate::regex) const NFA_BYTES: usize = 64 << 20;
 
 /// After this many texts in a row for which states were discarded faster than they were reused, an automaton is disabled
 /// for a while.
@@ -61,9 +57,10 @@ impl Automaton {
         hirs: impl Iterator<Item = &'h Hir>,
         patterns: Vec<usize>,
         (cache_bytes, budget): (usize, &CacheBudget),
+        compiler: &NfaCompiler,
     ) -> Self {
         let hirs: Vec<&Hir> = hirs.collect();
-        let dfa = lazy_dfa(&hirs, MatchKind::All, cache_bytes);
+        let dfa = compiler.lazy_dfa(&hirs, MatchKind::All, cache_bytes);
         let engine = dfa.map(|dfa| (dfa, Caches::new(budget)));
         Self {
             patterns,
@@ -125,32 +122,9 @@ impl Automaton {
     }
 }
 
-/// An automaton for `hirs` whose states are built as they are needed, until they are discarded faster than they are reused.
-pub(in crate::regex) fn lazy_dfa(
-    hirs: &[&Hir],
-    matches: MatchKind,
-    cache_bytes: usize,
-) -> Option<DFA> {
-    let config = thompson::Config::new()
-        .utf8(false)
-        .nfa_size_limit(Some(NFA_BYTES))
-        .which_captures(WhichCaptures::None);
-    let nfa = thompson::Compiler::new()
-        .configure(config)
-        .build_many_from_hir(hirs)
-        .ok()?;
-    let config = DFA::config()
-        .match_kind(matches)
-        .cache_capacity(cache_bytes)
-        .skip_cache_capacity_check(true)
-        .minimum_cache_clear_count(Some(1))
-        .minimum_bytes_per_state(Some(10));
-    DFA::builder().configure(config).build_from_nfa(nfa).ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Automaton, CacheBudget, MAX_GIVE_UPS, REST};
+    use super::{Automaton, CacheBudget, MAX_GIVE_UPS, NfaCompiler, REST};
     use crate::regex::multi::MatchSet;
     use crate::regex::{Dialect, Pattern};
 
@@ -161,7 +135,8 @@ mod tests {
             .map(|text| Pattern::parse(text, Dialect::Re2).expect("a pattern"))
             .collect();
         let hirs = patterns.iter().map(|pattern| &pattern.inner.hir);
-        let automaton = Automaton::new(hirs, vec![0, 1, 2], (32 << 10, &CacheBudget::default()));
+        let caches = (32 << 10, &CacheBudget::default());
+        let automaton = Automaton::new(hirs, vec![0, 1, 2], caches, &NfaCompiler::default());
         let mut state = 1_u64;
         let letters = (0..20_000).map(|_| {
             state = state

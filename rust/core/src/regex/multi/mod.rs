@@ -5,6 +5,7 @@ pub(crate) mod automaton;
 use std::sync::OnceLock;
 
 use super::cache::CacheBudget;
+use super::nfa_compiler::NfaCompiler;
 use super::prefilter::Prefilter;
 use super::{LiteralKind, Pattern};
 use crate::budget::{Pace, Steps};
@@ -244,24 +245,29 @@ impl PatternSet {
 
     #[inline]
     fn automaton<'c>(&self, chunk: &'c Chunk) -> &'c Automaton {
-        chunk.automaton.get_or_init(|| {
-            let hir = |index: &usize| self.patterns.get(*index)?.inner.target();
-            let hirs = chunk.patterns.iter().filter_map(hir);
-            let caches = (chunk.cache_bytes, &self.budget);
-            Automaton::new(hirs, chunk.patterns.clone(), caches)
-        })
+        chunk
+            .automaton
+            .get_or_init(|| self.build_automaton(chunk, &NfaCompiler::default()))
+    }
+
+    fn build_automaton(&self, chunk: &Chunk, compiler: &NfaCompiler) -> Automaton {
+        let hir = |index: &usize| self.patterns.get(*index)?.inner.target();
+        let hirs = chunk.patterns.iter().filter_map(hir);
+        let caches = (chunk.cache_bytes, &self.budget);
+        Automaton::new(hirs, chunk.patterns.clone(), caches, compiler)
     }
 
     /// Builds the automata ahead of the first searches.
-    pub(crate) fn prepare(&self) {
+    pub(crate) fn prepare(&self, compiler: &NfaCompiler) {
         if !self.together.is_empty() {
             for chunk in &self.plan.get_or_init(|| self.plan()).chunks {
-                self.automaton(chunk);
+                let build = || self.build_automaton(chunk, compiler);
+                chunk.automaton.get_or_init(build);
             }
         }
         for (index, pattern) in self.patterns.iter().enumerate() {
             if !self.answers(index) {
-                pattern.prepare();
+                pattern.prepare(compiler);
             }
         }
     }
