@@ -8,6 +8,7 @@ import pytest
 
 from bobcat import Policy
 from bobcat.analysis import Proof, Unknown, Witness, can
+from bobcat.analysis.calls import call_data
 from bobcat.errors import PolicyCompileError
 
 POLICY = """
@@ -70,8 +71,32 @@ def test_what_the_state_of_a_run_decides_is_unknown_with_its_reason() -> None:
     policy = Policy.compile("rules: [{id: few, match: {tool: pay, run.count.pay.lt: 3}, decision: allow}]")
     answer = can(policy, tool="pay")
     assert isinstance(answer, Unknown)
-    assert {reason.code for reason in answer.reasons} == {"memory"}
+    assert {(reason.code, reason.rule) for reason in answer.reasons} == {("memory", "few")}
     assert can(policy, tool="read") == Proof()
+
+
+def test_a_call_has_only_the_values_that_its_decision_needs() -> None:
+    """What is left out has its default; a tool that no policy names has a plain name."""
+    policy = """
+defaults: {on_no_match: allow, on_missing_shadow: approve_required}
+rules:
+  - {id: prod, match: {context.environment: prod, declared.cost: low}, decision: deny}
+  - {id: reads, match: {tool.glob: "github__{get,list}_*"}, decision: allow}
+"""
+    calls = {}
+    for verdict in ("approve_required", "deny"):
+        answer = can(policy, verdict=verdict)
+        assert isinstance(answer, Witness)
+        calls[verdict] = call_data(answer.request)
+    assert calls == {
+        "approve_required": {"tool": "other_tool", "args": {}},
+        "deny": {
+            "tool": "other_tool",
+            "args": {},
+            "declared": {"cost": "low"},
+            "context": {"environment": "prod"},
+        },
+    }
 
 
 def test_a_policy_of_lynx_is_unknown() -> None:

@@ -16,7 +16,9 @@ from bobcat.analysis.model import Answer, Proof, Reason, RuleRef, Unknown, Witne
 from bobcat.analysis.plain_calls import plainer
 from bobcat.bundle.model import Policy
 from bobcat.errors import AnalysisError, BundleError, RequestError
+from bobcat.ir.pretty import path_text
 from bobcat.ir.schema import IrRule
+from bobcat.ir.visit import leaves
 from bobcat.lint.subject import named_tools
 from bobcat.model.decision import ActionRequest
 from bobcat.model.request_json import request_from_data
@@ -120,8 +122,20 @@ class Questions:
         for item in given:
             number, index = item.get("policy"), item.get("rule")
             rule = None if number is None or index is None else rule_ref(self.policies[number], index).id
+            if rule is None and item["code"] == "memory":
+                rule = self._reader(str(item.get("path")))
             found[Reason(item["code"], item["message"], rule, item.get("path"))] = None
         return tuple(found)
+
+    def _reader(self, path: str) -> str | None:
+        """Return the id of the first rule that reads a definition of memory, by its path: `run.` and the name."""
+        for policy in self.policies:
+            for index, rule in enumerate(policy.ir.rules):
+                if isinstance(rule, IrRule) and any(
+                    path_text(leaf.head, leaf.path) == path for leaf in leaves(rule.match)
+                ):
+                    return rule_ref(policy, index).id
+        return None
 
 
 def match_outcome(policy: Policy, request: ActionRequest) -> str:
