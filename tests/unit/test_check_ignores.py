@@ -143,3 +143,22 @@ def test_comments_in_the_lynx_profile_count_too() -> None:
     text = "rules:\n  - {id: a, mtach: {}, decision: allow}  # bobcat: ignore W0201 because it is meant\n"
     found = check_source(text, "p", profile="lynx")
     assert {item.code for item in found if item.suppressed == "it is meant"} <= {"W0201"}
+
+
+@pytest.mark.parametrize("anchor", ["", "&a "])
+@pytest.mark.parametrize(
+    ("reason", "is_comment"),
+    [
+        ('"x # bobcat: ignore W0131 because of this"', False),
+        ("'x\n      # bobcat: ignore W0131 because of this\n      y'", False),
+        ("|\n      # bobcat: ignore W0131 because of this", False),
+        (">-\n      x\n      # bobcat: ignore W0131 because of this", False),
+        ("x # bobcat: ignore W0131 because of this", True),
+        ("'x' # bobcat: ignore W0131 because of this", True),
+        ('"it\'s \\x23"  # bobcat: ignore W0131 because of this', True),
+    ],
+)
+def test_comments_are_recognised_beside_texts_of_every_style(anchor: str, reason: str, *, is_comment: bool) -> None:
+    rule = "  - {id: reads, match: {tool.starts_with: read_}, decision: allow}\n"
+    text = f"rules:\n{rule}  - id: b\n    match: {{tool: x}}\n    decision: deny\n    reason: {anchor}{reason}\n"
+    assert outcome(text) == (["W0131", *["W0136"] * is_comment], [])

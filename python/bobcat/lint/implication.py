@@ -18,6 +18,7 @@ from bobcat.language.operators import Bound
 from bobcat.lint.lazy_attribute import lazy
 
 PERMITS = frozenset(("allow", "transform"))
+_ORDER = frozenset(("gt", "ge", "lt", "le", "between"))
 Path = tuple[str, ...]
 
 
@@ -53,6 +54,11 @@ class PathCondition:
     def interval(self) -> tuple[str, Bound, Bound] | None:
         """Return the values for which it is true, if they form an interval."""
         return _interval(self.expr) if isinstance(self.expr, Leaf) else None
+
+    @lazy
+    def bounds(self) -> tuple[str, Bound, Bound] | None:
+        """Return the interval of a comparison by order."""
+        return self.interval if isinstance(self.expr, Leaf) and self.expr.op in _ORDER else None
 
     @lazy
     def negates(self) -> bool:
@@ -164,6 +170,8 @@ def _clash(items: Sequence[PathCondition]) -> bool:
 def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:
     if have.path is not None and wanted.path is not None and have.path != wanted.path:
         return False
+    if wanted.bounds is not None:  # PERF: up to 2,000,000 pairs
+        return _within(have.interval, wanted.bounds)
     if have.expr == wanted.expr and have.key == wanted.key:  # PERF: equal bytes are equal nodes, not the reverse
         return True
     if isinstance(wanted.expr, AllExpr):
@@ -178,7 +186,7 @@ def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:
         return _affix_implies(have.expr, wanted.expr)
     if have.values is not None and wanted.values is not None:
         return have.values <= wanted.values
-    return _bound_implies(have, wanted)
+    return wanted.interval is not None and _within(have.interval, wanted.interval)
 
 
 def _affix_implies(have: Leaf, wanted: Leaf) -> bool:
@@ -200,9 +208,8 @@ def texts(leaf: Leaf) -> tuple[str, ...]:
     return tuple(items) if isinstance(items, list) and all(isinstance(item, str) for item in items) else ()
 
 
-def _bound_implies(have: PathCondition, wanted: PathCondition) -> bool:
-    held, required = have.interval, wanted.interval
-    if held is None or required is None or held[0] != required[0]:
+def _within(held: tuple[str, Bound, Bound] | None, required: tuple[str, Bound, Bound]) -> bool:
+    if held is None or held[0] != required[0]:
         return False
     _, low, high = held
     _, wanted_low, wanted_high = required

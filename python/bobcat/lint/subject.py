@@ -74,6 +74,8 @@ class RuleFacts:
         self.conditions: tuple[PathCondition, ...] = self.leaves if simple else conditions(rule)
         """The conjuncts of its match."""
         self.conjunction = Conjunction(self.conditions)
+        self.permits = rule.verdict in PERMITS
+        """It permits calls."""
 
     @lazy
     def reads(self) -> frozenset[Path]:
@@ -93,11 +95,6 @@ class RuleFacts:
     def never(self) -> bool:
         """Return true if the match is syntactically always false."""
         return self.conjunction.clash
-
-    @property
-    def permits(self) -> bool:
-        """Return true if the rule permits calls."""
-        return self.rule.verdict in PERMITS
 
     @lazy
     def negated(self) -> tuple[PlacedLeaf, ...]:

@@ -18,7 +18,7 @@ from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
 from bobcat.ir.schema import AnyExpr, Expr, Leaf, Operator
-from bobcat.lint.implication import Path, PathCondition, covers, is_lenient, texts
+from bobcat.lint.implication import Path, PathCondition, covers, texts
 from bobcat.lint.subject import LintContext, RuleFacts
 
 CODES = ("W0101", "W0108")
@@ -103,6 +103,10 @@ class _Filed:
         found: list[RuleFacts] = []
         capped = False
         for buckets in held.values():
+            if len(buckets) == 1:  # PERF: most keys
+                found.extend(buckets[0][:most])
+                capped = capped or len(buckets[0]) > most
+                continue
             capped = capped or any(len(bucket) > most for bucket in buckets)
             rules = {rule.index: rule for bucket in buckets for rule in bucket[:most]}
             found.extend(rules[index] for index in sorted(rules))
@@ -137,7 +141,7 @@ def check(subject: LintContext) -> Findings:
 
 
 def _shadows(weak: RuleFacts, strong: RuleFacts) -> bool:
-    return covers(strong.conditions, weak.conditions, lenient=is_lenient(strong.rule, weak.rule))
+    return covers(strong.conditions, weak.conditions, lenient=weak.permits and not strong.permits)
 
 
 def _filed_keys(wanted: PathCondition) -> _Keys:
