@@ -69,6 +69,13 @@ def test_a_mistake_in_a_match_has_its_place_and_a_suggestion(run: Run) -> None:
     assert "did you mean `tool`?" in done.err
 
 
+@pytest.mark.parametrize("command", ["can", "trace-can"])
+def test_a_tool_that_is_not_utf_8_is_a_mistake_in_the_command_line(run: Run, command: str) -> None:
+    done = run(command, "policy.yaml", "--tool", "a\udcff")
+    assert done.code == 2
+    assert "'a\\udcff' is not UTF-8" in done.err
+
+
 def test_can_has_a_code_for_an_unknown(run: Run) -> None:
     Path("memory.yaml").write_text("rules: [{id: few, match: {tool: pay, run.count.pay.lt: 3}, decision: allow}]")
     done = run("can", "memory.yaml", "--tool", "pay")

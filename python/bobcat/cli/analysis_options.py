@@ -31,6 +31,13 @@ budget_option = click.option(
 )
 
 
+def tool_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Refuse the name of a tool that is not UTF-8 on the command line."""
+    if value is not None and any("\ud800" <= char <= "\udfff" for char in value):
+        raise click.BadParameter(f"{value!a} is not UTF-8.", context, parameter)
+    return value
+
+
 def exits_unreadable(command: Decorated) -> Decorated:
     """Exit with 3 for a policy with errors: 1 is an answer of the command."""
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
-from bobcat.cli.analysis_options import VERDICTS, analysis_progress, answer_code, budget_option, exits_unreadable
+from bobcat.cli.analysis_options import (
+    VERDICTS,
+    analysis_progress,
+    answer_code,
+    budget_option,
+    exits_unreadable,
+    tool_name,
+)
 from bobcat.cli.failures import USAGE, report_failure
 from bobcat.cli.inputs import PolicySource, policy_command
 from bobcat.cli.output import echo_line, write_json
@@ -14,7 +21,7 @@ PROVED = 1
 
 @policy_command(
     "can",
-    click.option("--tool", metavar="NAME", help="Calls of this tool only."),
+    click.option("--tool", callback=tool_name, metavar="NAME", help="Calls of this tool only."),
     click.option("--when", metavar="MATCH", help="Calls that match, in YAML: `args.path.starts_with: /etc`."),
     click.option(
         "--verdict",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bobcat.cli.analysis_options import UNKNOWN, VERDICTS, analysis_progress, budget_option, exits_unreadable
+from bobcat.cli.analysis_options import UNKNOWN, VERDICTS, analysis_progress, budget_option, exits_unreadable, tool_name
 from bobcat.cli.can import PROVED
 from bobcat.cli.failures import USAGE, report_failure
 from bobcat.cli.inputs import PolicySource, policy_command
@@ -22,7 +22,7 @@ MOST_STEPS = 50
 
 @policy_command(
     "trace-can",
-    click.option("--tool", metavar="NAME", help="The last call is one of this tool."),
+    click.option("--tool", callback=tool_name, metavar="NAME", help="The last call is one of this tool."),
     click.option("--when", metavar="MATCH", help="The last call matches, in YAML: `run.count.pay.ge: 3`."),
     click.option("--after", metavar="MATCH", multiple=True, help="An earlier call matches, in YAML; repeatable."),
     click.option(

@@ -9,10 +9,11 @@ use crate::program::Program;
 
 use super::budget::{Budget, Reason, Stop};
 use super::connect::Connect;
-use super::dd::{Dd, FALSE, TRUE};
+use super::dd::{ABSENT, Dd, ERROR, FALSE, TRUE};
 use super::leaf::Tested;
 use super::list_leaf::is_composite;
 use super::model::Element;
+use super::sample;
 use super::slot::Place;
 use super::space::{Space, Theory};
 
@@ -133,6 +134,25 @@ impl<'a> Elements<'a> {
         }
         self.functions.insert(number, all);
         Ok(all)
+    }
+
+    /// The result of a predicate for an element; `None`: it reads more than the element.
+    pub(super) fn result(&self, number: usize, element: &Json<'static>) -> Option<Dd> {
+        let predicate = self.predicates.get(number)?;
+        let mut all = TRUE;
+        for check in &predicate.checks {
+            if sample::reads_beside(check).is_some() {
+                return None;
+            }
+            let test = predicate.program.prepare_check(check, self.space.root)?;
+            all = match (all, sample::result_of(&test, element)) {
+                (FALSE, _) | (_, FALSE) => FALSE,
+                (ERROR, _) | (_, ERROR) => ERROR,
+                (ABSENT, _) | (_, ABSENT) => ABSENT,
+                _ => TRUE,
+            };
+        }
+        Some(all)
     }
 
     /// The result of a predicate that reads more than the element.

@@ -252,6 +252,7 @@ impl<'a> Space<'a> {
         if let Some(code) = sample::reads_beside(tested.check) {
             let made = self.beside(tested, code)?;
             self.note_equality(slot, tested.check, tested.name);
+            self.note_order(slot, tested.check, tested.name);
             return Ok(made);
         }
         let single = |value: Json<'static>| Ok(sample::result_of(tested.test, &value));

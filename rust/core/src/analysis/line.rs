@@ -83,6 +83,22 @@ impl Line {
         starts
     }
 
+    /// The constants below and above the numbers of a cell; true: the cell is this constant.
+    pub(super) fn bounds(&self, cell: usize) -> [Option<(Number, bool)>; 2] {
+        let Some(here) = self.cells.get(cell) else {
+            return [None, None];
+        };
+        let cut = |wanted: Ordering| move |cut: &&Number| order(cut, here) == wanted;
+        let with = |found: Option<&Number>, is_cut| found.map(|cut| (cut.clone(), is_cut));
+        if let Some(own) = self.cuts.iter().find(cut(Ordering::Equal)) {
+            return [with(Some(own), true), with(Some(own), true)];
+        }
+        [
+            with(self.cuts.iter().rfind(cut(Ordering::Less)), false),
+            with(self.cuts.iter().find(cut(Ordering::Greater)), false),
+        ]
+    }
+
     /// The greatest number of a cell of integers; `None` without one.
     pub(super) fn last_of(&self, cell: usize) -> Option<i64> {
         let here = self.cells.get(cell)?;

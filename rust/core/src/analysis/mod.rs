@@ -29,6 +29,7 @@ mod map_leaf;
 mod map_model;
 mod model;
 mod notes;
+mod order;
 mod pair;
 mod policy;
 mod pool;

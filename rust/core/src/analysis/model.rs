@@ -134,7 +134,8 @@ impl Space<'_> {
                 Err(Failed::Stop(stop)) => return Err(stop),
             }
         }
-        if let Some(literals) = self.pair_conflict(&assignment) {
+        let conflict = self.pair_conflict(&assignment);
+        if let Some(literals) = conflict.or_else(|| self.order_conflict(&assignment)) {
             return Ok(Modelled::Conflict(literals));
         }
         for (var, _) in literals {

@@ -91,26 +91,38 @@ impl Space<'_> {
 
     /// The texts that an assignment leaves to a path, if all of them are constants, and the literals that leave these;
     /// `None`: it leaves other values than texts.
-    fn constants(
+    pub(super) fn constants(
         &self,
         place: &Place,
         assignment: &Assignment<'_>,
     ) -> Option<(Option<BTreeSet<String>>, Vec<Literal>)> {
-        let slot = *self.places.get(place)?;
-        let here = self.slots.get(slot)?;
-        let kinds = codes(here.kind, here.kinds.len(), assignment);
-        let is_text = |code: &usize| here.kinds.get(*code) == Some(&Kind::Text);
-        if !kinds.iter().all(is_text) {
-            return None;
-        }
+        let here = self.slots.get(*self.places.get(place)?)?;
+        let mut literals = self.certain(place, Kind::Text, assignment)?;
+        literals.extend(assignment.of(|var| here.text.has(var)));
         let left = codes(here.text, here.texts.len() + 1, assignment);
         let texts: Option<BTreeSet<String>> = left
             .into_iter()
             .map(|code| here.text_at(code).cloned())
             .collect();
-        let mut literals: Vec<Literal> = assignment
-            .of(|var| here.kind.has(var) || here.text.has(var))
-            .collect();
+        Some((texts, literals))
+    }
+
+    /// The literals by which the value of a path has a type; `None`: it can have another one.
+    pub(super) fn certain(
+        &self,
+        place: &Place,
+        kind: Kind,
+        assignment: &Assignment<'_>,
+    ) -> Option<Vec<Literal>> {
+        let here = self.slots.get(*self.places.get(place)?)?;
+        let kinds = codes(here.kind, here.kinds.len(), assignment);
+        if !kinds
+            .iter()
+            .all(|code| here.kinds.get(*code) == Some(&kind))
+        {
+            return None;
+        }
+        let mut literals: Vec<Literal> = assignment.of(|var| here.kind.has(var)).collect();
         let mut above = here.parent;
         while let Some(parent) = above.and_then(|slot| self.slots.get(slot)) {
             let map = assignment.of(|var| parent.kind.has(var) || parent.map.has(var));
@@ -124,7 +136,7 @@ impl Space<'_> {
             }
             above = parent.parent;
         }
-        Some((texts, literals))
+        Some(literals)
     }
 
     /// Notes the value of each path of a pair, and some near it, for the other one.
@@ -144,7 +156,7 @@ impl Space<'_> {
 }
 
 /// The paths that a check compares with.
-fn referred(check: &Check) -> Vec<Place> {
+pub(super) fn referred(check: &Check) -> Vec<Place> {
     let mut others = Vec::new();
     let _ = check.operand.each_ref(&mut |head, keys| {
         if let Some((field, taken)) = Field::resolve(head, keys) {

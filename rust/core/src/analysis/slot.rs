@@ -16,6 +16,9 @@ use super::{pool, sample};
 /// The number in the place of a field for what memory measures: counts and sums, one for each definition.
 pub(super) const RUN: u8 = u8::MAX;
 
+/// The most words of a text that are candidates for what occurs in it.
+const WORDS: usize = 8;
+
 /// A path: the field that it begins with (`None`: an element of a list), and the keys below.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
@@ -250,6 +253,17 @@ impl Slot {
                 self.note_numbers(check);
             }
             "gt" | "ge" | "lt" | "le" | "between" | "not_between" => self.note_numbers(check),
+            "occurs_in" => sample::scalars(&check.operand, &mut |constant| {
+                if let Const::Str(text) = constant {
+                    // Candidates: the evaluator knows which of them occur as a whole.
+                    self.found.insert(text.to_string());
+                    let words = text
+                        .split([' ', '\t', '\n'])
+                        .filter(|word| !word.is_empty());
+                    let words = words.take(WORDS);
+                    self.found.extend(words.map(str::to_owned));
+                }
+            }),
             _ if of_facet(check).is_some() => self.facets.push(check.clone()),
             _ => {}
         }

@@ -13,6 +13,7 @@ use super::budget::{Budget, Reason, Stop};
 use super::dd::{Dd, Diagrams, Literal};
 use super::elements::Elements;
 use super::facet_leaf::kinds_of;
+use super::order::Ordered;
 use super::pair::Compared;
 use super::slot::{Place, RUN, Slot};
 use super::theory::{Solved, TextId, TextTest, Texts};
@@ -99,6 +100,8 @@ pub(super) struct Space<'a> {
     pub(super) others: Vec<(Place, Vec<Json<'static>>)>,
     /// Paths that clauses compare with each other.
     pub(super) pairs: BTreeMap<(Place, Place), Vec<Compared>>,
+    /// Comparisons of paths by their order.
+    pub(super) orders: Vec<Ordered>,
     /// The owner and the name of the part of which these are elements.
     pub(super) part: Option<(Parsed, String)>,
 }
@@ -129,6 +132,7 @@ impl<'a> Space<'a> {
             caveats: Vec::new(),
             others: Vec::new(),
             pairs: BTreeMap::new(),
+            orders: Vec::new(),
             part: None,
         }
     }

@@ -60,7 +60,8 @@ impl<'a> Space<'a> {
             return Ok(FALSE);
         };
         let bits = here.text;
-        let free = matches!(tested.check.op.operand, OperandType::Places);
+        let free = matches!(tested.check.op.operand, OperandType::Places)
+            && sample::reads_beside(tested.check).is_some();
         if bits.count == 0 {
             return Ok(other);
         }

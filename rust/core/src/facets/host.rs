@@ -104,20 +104,22 @@ pub fn ends_in_number(name: &str) -> bool {
         || hex.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
+/// Domains of this machine or its network.
+pub(crate) const PRIVATE: [&str; 8] = [
+    "localhost",
+    "localdomain",
+    "local",
+    "internal",
+    "intranet",
+    "lan",
+    "home.arpa",
+    "svc",
+];
+
 /// Names that lead to this machine or its network without a public name service.
 #[must_use]
 pub fn is_private(name: &str) -> bool {
-    const SUFFIXES: [&str; 8] = [
-        "localhost",
-        "localdomain",
-        "local",
-        "internal",
-        "intranet",
-        "lan",
-        "home.arpa",
-        "svc",
-    ];
-    !name.contains('.') || SUFFIXES.iter().any(|suffix| is_within(name, suffix))
+    !name.contains('.') || PRIVATE.iter().any(|suffix| is_within(name, suffix))
 }
 
 /// Returns true if a canonical name is a domain, or lies below it: `a.example.com` does below `example.com`.
