@@ -57,6 +57,17 @@ rules:
     assert found.witness.decision.verdict.value != "allow"
 
 
+def test_a_change_of_nothing_is_no_answer() -> None:
+    """A missing mapping stays missing where an entry of it stays missing."""
+    policy = """
+rules:
+  - {id: low, match: {tool: t, args.b.lt: 2, args.b.k.exists: false}, decision: deny}
+  - {id: rest, match: {tool: t}, decision: allow}
+"""
+    found = flip(policy, Request("t", {}))
+    assert not isinstance(found, Flip) or found.changes
+
+
 def test_a_call_of_a_tool_with_one_verdict_cannot_be_flipped() -> None:
     assert flip("rules: [{id: a, match: {tool: x}, decision: allow}]", Request("x", {"a": 1})) == Proof()
 

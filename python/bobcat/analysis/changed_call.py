@@ -96,7 +96,8 @@ class _Search:
         }
         markers = [("declared", "reversible"), ("declared", "has_shadow")]
         read = [*paths_read(rules_about(policy.ir, request.tool)), *markers]
-        self._paths = [path for path in dict.fromkeys(read) if path != ("tool",) and not _has_longer(path, read)]
+        self._read = [path for path in dict.fromkeys(read) if path != ("tool",)]
+        self._paths = [path for path in self._read if not _has_longer(path, read)]
 
     def run(self) -> Flip | Proof | Unknown:
         tool = self._data["tool"]
@@ -127,7 +128,8 @@ class _Search:
         if isinstance(every, Unknown):
             return Unknown(tuple(reasons))
         data = call_data(every.request)
-        changes = tuple(self._changes(self._paths, data))
+        # The paths that lead into a mapping do not show a value that takes its place.
+        changes = tuple(self._changes(self._paths, data)) or tuple(self._changes(self._read, data))
         return Flip(changes, every, smallest=False)
 
     def _by_likelihood(self) -> list[Path]:
@@ -148,7 +150,10 @@ class _Search:
         """Set the values of another call in the call in question; None unless the policy then decides as wanted."""
         whole: Data = {**self._data}
         for path in changed:
-            set_there = with_value(whole, path, _value(other, path))
+            value = _value(other, path)
+            if value is ABSENT and value_at(whole, path) is ABSENT:
+                continue  # what contains it stays as it is
+            set_there = with_value(whole, path, value)
             if set_there is None:
                 return None
             whole = set_there
