@@ -149,6 +149,10 @@ def _long() -> int:
         ("diff, one rule changed", "ten tools", lambda: _compared(wide[0], nearly)),
         ("diff, unrelated", "ten tools", lambda: _compared(*wide)),
         ("diff, unrelated", "one tool", lambda: _compared(*narrow)),
+        ("diff, unrelated", "own terms", lambda: _compared(*(_own(1_000, side, "amount") for side in "ab"))),
+        ("diff, unrelated", "own prefix", lambda: _compared(*(_own(1_000, side, "starts_with") for side in "ab"))),
+        ("diff, unrelated", "own pattern", lambda: _compared(*(_own(1_000, side, "matches") for side in "ab"))),
+        ("diff, unrelated", "transforms", lambda: _compared(*(_transforming(1_000, side) for side in "ab"))),
         ("dead", "ten tools", lambda: _parts(wide[0], clauses=False)),
         ("dead with clauses", "ten tools", lambda: _parts(wide[0], clauses=True)),
         ("surface", "ten tools", lambda: f"{len(surface(wide[0], budget=GIVE_UP).rows)} rows"),
@@ -158,7 +162,7 @@ def _long() -> int:
         answer = question()
         taken = time.process_time() - start
         failed |= taken > BARS[name]
-        print(f"{name:<24} {tools:<10} {taken:8.2f} s of {BARS[name]:4.0f} s  {answer}", flush=True)
+        print(f"{name:<24} {tools:<12} {taken:8.2f} s of {BARS[name]:4.0f} s  {answer}", flush=True)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"memory, at most {most / 1024:.0f} MiB of {MEMORY_BAR / 1024:.0f}")
     return int(failed or most > MEMORY_BAR)
@@ -172,6 +176,44 @@ def _compared(old: Policy, new: Policy) -> str:
 def _parts(policy: Policy, *, clauses: bool) -> str:
     found = dead(policy, clauses=clauses, budget=60.0)
     return f"{len(found.rules)} rules, {len(found.clauses)} clauses, {len(found.unknown)} unknown"
+
+
+def _own(rules: int, side: str, kind: str) -> Policy:
+    """Return rules of one tool, each with its own operand and its own approvers; half of the operands are common."""
+    found = []
+    for number in range(rules):
+        name = f"{number}" if number % 2 else f"{side}{number}"
+        match: Any = {  # Any: plain data
+            "amount": {"args.amount": number},
+            "starts_with": {"args.path.starts_with": f"/work/{name}/"},
+            "matches": {"args.path.matches": f"^/work/{name}/[a-z]+[.]md$"},
+        }[kind]
+        asks = (number + (side == "b")) % 3 > 0
+        rule: dict[str, Any] = {  # Any: plain data
+            "id": f"{side}{number}",
+            "match": {"tool": "t", **match},
+            "decision": "allow",
+        }
+        if asks:
+            rule |= {"decision": "approve_required", "approvers": [f"{side}{number}"]}
+        found.append(rule)
+    return Policy.compile({"rules": found})
+
+
+def _transforming(rules: int, side: str) -> Policy:
+    """Return rules of one tool of which some set an argument that rules above read."""
+    found: list[dict[str, Any]] = []  # Any: plain data
+    for number in range(rules):
+        name = f"{number}" if number % 2 else f"{side}{number}"
+        match: dict[str, Any] = {"tool": "t", "args.path.starts_with": f"/work/{name}/"}
+        rule: dict[str, Any] = {"id": f"{side}{number}", "match": match, "decision": "allow"}
+        if number % 10 == 0:
+            match["args.limit.gt"] = 100
+            rule |= {"decision": "deny"}
+        elif number % 50 == 7:
+            rule |= {"decision": "transform", "transform": {"jsonpath": "$.args.limit", "set": number}}
+        found.append(rule)
+    return Policy.compile({"rules": found})
 
 
 def _on_one_tool(source: dict[str, Any]) -> dict[str, Any]:  # Any: plain data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -239,3 +240,28 @@ def test_text_and_markdown_show_the_first_regions_of_many() -> None:
         assert any("more" in line and "and " in line for line in lines)
         assert len(lines) < 600
     assert len(found.to_json()["regions"]) >= 130
+
+
+@pytest.mark.parametrize("others", [0, 5])
+@pytest.mark.parametrize("verdict", ["approve_required", "dry_run"])
+def test_arguments_that_an_approver_or_a_preview_gets_are_compared(verdict: str, others: int) -> None:
+    rule: dict[str, Any] = {
+        "id": "decides", "match": {"tool": "t", "args.a.matches": "^x"}, "decision": verdict, "priority": 1,
+    }  # fmt: skip
+    if verdict == "approve_required":
+        rule["approvers"] = ["ann"]
+    more = [{"id": f"o{n}", "match": {"tool": "t", "args.z": n}, "decision": "deny"} for n in range(others)]
+
+    def policy(value: str) -> Policy:
+        write = {"jsonpath": "$.args.a", "set": value}
+        change = {"id": "writes", "match": {"tool": "t"}, "decision": "transform", "transform": write}
+        return Policy.compile({"rules": [rule, *more, change]})
+
+    found = diff(policy("x"), policy("xy"))
+    (region,) = found.regions
+    assert (region.change, region.old.verdict, region.new.verdict) == ("arguments", verdict, verdict)
+    assert not found.same
+    assert not found.reasons
+    assert region.witness is not None
+    assert [decision.transform_args for decision in region.witness.decisions] == [{"a": "x"}, {"a": "xy"}]
+    assert diff(policy("x"), policy("x")).same

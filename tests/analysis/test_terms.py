@@ -6,6 +6,8 @@ import pytest
 
 from bobcat import Policy
 from bobcat.analysis import Diff, Proof, Witness, diff
+from bobcat.analysis.engine import Questions
+from bobcat.analysis.terms import terms_numbers
 
 ASK = "{{id: ask, match: {{tool: pay, args.amount.gt: 100}}, decision: approve_required{}}}"
 
@@ -120,7 +122,6 @@ def test_an_envelope_with_more_approvals_is_exceeded() -> None:
 
 
 def prove_within(child: Policy, envelope: str) -> list[object]:
-    from bobcat.analysis.engine import Questions
     from bobcat.analysis.proving import exceeding
 
     return [exceeding(Questions((asking(envelope), child)))]
@@ -144,3 +145,37 @@ defaults: {on_no_match: approve_required}
     )
     found = diff(old, new)
     assert [region.terms for region in found.loosening] == [("approvers ann -> anyone",)]
+
+
+@pytest.mark.parametrize("many", [1, 1_000])
+def test_each_two_terms_that_decide_a_call_are_one_region(many: int) -> None:
+    """Twenty-five rules with terms of their own, each about its own directory, against one rule about all of them."""
+    rules = [
+        f"{{id: r{n}, match: {{tool: pay, args.to.starts_with: /{n:02}/}}, "
+        f"decision: approve_required, approvers: [team{n}]}}"
+        for n in range(25)
+    ]
+    old, new = policy(*rules), policy("{id: all, match: {tool: pay}, decision: approve_required, approvers: [ann]}")
+    numbers = terms_numbers(old, new)
+    found = Questions([old, new]).ask("compare", old=0, new=1, terms=numbers, many=many)
+    termed = [(item["old"]["rule"], item["new"]["rule"]) for item in found["regions"] if item["change"] == "terms"]
+    assert sorted(termed) == [(n, 0) for n in range(25)]
+    assert len([region for region in diff(old, new).regions if region.terms]) == 25
+
+
+def test_two_hundred_terms_on_each_side_are_compared() -> None:
+    """There is no limit on the pairs of terms: 40,000 here."""
+    old, new = (
+        policy(
+            *(
+                f"{{id: {side}{n}, match: {{tool: pay, args.amount: {n}}}, "
+                f"decision: approve_required, approvers: [{side}{n}]}}"
+                for n in range(200)
+            )
+        )
+        for side in "ab"
+    )
+    found = diff(old, new)
+    assert found.reasons == ()
+    assert sorted(region.old.rule.id for region in found.found) == sorted(f"a{n}" for n in range(200))
+    assert all(region.terms for region in found.found)

@@ -12,7 +12,7 @@ from bobcat.analysis.deciding import DecidingRules
 from bobcat.analysis.engine import Data, Effort, Progress, Questions, rule_ref
 from bobcat.analysis.inputs import PolicyInput, policy_of
 from bobcat.analysis.model import CHANGES, ORDER, Diff, Reason, Region, Side, Traffic, Witness
-from bobcat.analysis.terms import terms_regions, terms_text
+from bobcat.analysis.terms import terms_numbers, terms_regions, terms_text
 from bobcat.bundle.model import Policy
 from bobcat.model.decision import ActionRequest, Decision
 
@@ -51,15 +51,17 @@ def diff(
 
 def compare(questions: Questions, old: int = 0, new: int = 1, limit: int = MAX_REGIONS, *, terms: bool = True) -> Diff:
     """Return the difference between two of the policies; without `terms`, of verdicts and arguments only."""
-    found = questions.ask("compare", old=old, new=new, limit=limit)
-    regions = tuple(_region(questions, old, new, item) for item in found["regions"])
+    numbers = terms_numbers(questions.policies[old], questions.policies[new]) if terms else None
+    found = questions.ask("compare", old=old, new=new, limit=limit, terms=numbers)
+    termed = [item for item in found["regions"] if item["change"] == "terms"]
+    regions = tuple(_region(questions, old, new, item) for item in found["regions"] if item["change"] != "terms")
     reasons = questions.reasons(found["unknown"])
     if not found["complete"] and not reasons:
         reasons = (Reason("regions", f"there are more than {limit:,} regions, and the others were not looked for"),)
-    other, unknown = terms_regions(questions, old, new) if terms else ((), ())
+    other, unknown = terms_regions(questions, old, new, termed) if terms else ((), ())
     in_order = tuple(sorted((*regions, *other), key=_order))
     all_reasons = tuple(dict.fromkeys((*reasons, *unknown)))
-    return Diff(in_order, all_reasons, found["same"] and not other and not unknown)
+    return Diff(in_order, all_reasons, found["complete"] and not in_order and not unknown)
 
 
 def _order(region: Region) -> tuple[int, bool, int, int]:

@@ -17,6 +17,8 @@ from bobcat.bundle.model import Policy
 from bobcat.ir.schema import IrRule
 from bobcat.model.decision import Decision
 
+MAX_PAIRS = 400
+"""Pairs of terms that are compared; past it the terms are not compared."""
 Index: TypeAlias = int | None
 Groups: TypeAlias = Mapping[tuple[str, str], tuple[Index, ...]]
 """The rules of a policy by their verdict and their terms."""
@@ -30,12 +32,8 @@ def layer_regions(
     policies: tuple[Policy, Policy],
     groups: Callable[[Policy], Groups],
     region_of: RegionOf,
-    most: int,
 ) -> tuple[tuple[Region, ...], tuple[Reason, ...]]:
-    """Return calls that get the same verdict on other terms, and the reasons of what was not compared.
-
-    `most` are the pairs of rules that are compared.
-    """
+    """Return calls that get the same verdict on other terms, and the reasons of what was not compared."""
     problem = _not_comparable(*policies)
     if problem is not None:
         return (), (Reason("terms", problem),)
@@ -46,8 +44,8 @@ def layer_regions(
         for here, there in _pairs(was.policy, now.policy, groups)
         for verdict in _verdicts(old, new)
     ]
-    if len(pairs) > most:
-        return (), (Reason("terms", f"the layers have {len(pairs):,} pairs of terms, and {most} are compared"),)
+    if len(pairs) > MAX_PAIRS:
+        return (), (Reason("terms", f"the layers have {len(pairs):,} pairs of terms, and {MAX_PAIRS} are compared"),)
     layers = [layer.policy for policy in policies for layer in policy.layers]
     asked = Questions((old, new, *layers), questions.effort)
     regions: dict[object, Region] = {}

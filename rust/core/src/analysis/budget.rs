@@ -7,8 +7,8 @@ use super::theory::{GaveUp, GaveUpCode, TheoryBudget};
 
 /// The most states of automata that one search builds, unless the caller gives another number.
 pub const STATES: usize = 200_000;
-/// The most nodes of decision diagrams of one tool.
-pub const NODES: usize = 8_000_000;
+/// The most nodes of decision diagrams of one tool. They take some 600 MiB; a few more would double the table that finds them.
+pub const NODES: usize = 7_000_000;
 /// The most assignments that one search tries.
 pub const ASSIGNMENTS: usize = 20_000;
 /// The most requests that one search builds beyond what it knows exactly, and asks the evaluator about.
@@ -89,6 +89,13 @@ pub(super) enum Stop {
     Pattern(String),
     /// A mistake of the analysis itself.
     Internal(String),
+}
+
+impl Stop {
+    /// Returns true if the whole question ends, not one search of it.
+    pub(super) fn ends(&self) -> bool {
+        matches!(self, Self::Seconds | Self::Stopped | Self::Internal(_))
+    }
 }
 
 impl From<GaveUp> for Stop {

@@ -92,6 +92,8 @@ pub(super) struct Diagrams {
     unique: Table<Node, u32>,
     cache: Table<(u32, Dd, Dd), Dd>,
     choices: Table<(Dd, [Dd; 3]), Dd>,
+    /// Pairs of functions that are true for no assignment in common.
+    apart: Table<(Dd, Dd), ()>,
     most: usize,
     operations: u32,
 }
@@ -104,6 +106,7 @@ impl Diagrams {
             unique: Table::default(),
             cache: Table::default(),
             choices: Table::default(),
+            apart: Table::default(),
             most: most.min(TERMINAL as usize - 1),
             operations: 16,
         }
@@ -269,6 +272,40 @@ impl Diagrams {
         }
         self.choices.insert((test, of), made);
         Ok(made)
+    }
+
+    /// Returns true if two functions to true and false are both true for some assignment. Makes no nodes.
+    pub(super) fn meet(&mut self, left: Dd, right: Dd) -> bool {
+        match (left, right) {
+            (FALSE, _) | (_, FALSE) => return false,
+            // INVARIANT: only the constant has no true path.
+            (TRUE, _) | (_, TRUE) => return true,
+            _ if left == right => return true,
+            _ => {}
+        }
+        let key = (left.min(right), left.max(right));
+        if self.apart.contains_key(&key) {
+            return false;
+        }
+        let (Some(one), Some(other)) = (self.get(left), self.get(right)) else {
+            return true;
+        };
+        let var = one.var.min(other.var);
+        let halves = |node: Node, whole: Dd| match node.var == var {
+            true => [node.low, node.high],
+            false => [whole, whole],
+        };
+        let both = halves(one, left).into_iter().zip(halves(other, right));
+        for (left, right) in both {
+            if self.meet(left, right) {
+                return true;
+            }
+        }
+        if self.apart.len() >= CACHED {
+            self.apart.clear();
+        }
+        self.apart.insert(key, ());
+        false
     }
 
     /// The conjunction of literals, which are in the order of their variables.

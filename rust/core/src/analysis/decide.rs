@@ -53,7 +53,7 @@ impl<'a> Space<'a> {
     }
 
     /// The same after transforms.
-    fn matched_after(
+    pub(super) fn matched_after(
         &mut self,
         policy: &'a Policy,
         rule: u32,

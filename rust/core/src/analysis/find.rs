@@ -5,13 +5,14 @@ use crate::program::TraceOutcome;
 use super::answer::{self, Object};
 use super::budget::{Reason, Stop};
 use super::dd::{Dd, FALSE, TRUE};
+use super::lazy::Lane;
+use super::long_find;
 use super::policy::{End, Ends, Policy, Rank};
 use super::question::Constraint;
 use super::search::{Found, Goal};
 use super::verify::{self, Decided};
 use super::view::{View, unknown_end};
 use super::{Analysis, Asked};
-use super::{lazy, long_find};
 
 /// A request, and the decisions on it.
 pub(super) struct Witness {
@@ -117,13 +118,25 @@ impl Analysis {
                 Constraint::Match(..) => false,
             })
         };
-        let of = || view.policies.iter().zip(&view.rules).enumerate();
-        let long = of().any(|(number, (of, rules))| sought(number) && lazy::is_long(of, rules))
-            && of().all(|(number, (of, rules))| !sought(number) || lazy::is_plain(of, rules))
-            && matches.iter().all(|policy| {
-                let of = view.policies.get(*policy);
-                of.is_some_and(|of| of.matched(0).is_some())
-            });
+        let is_match = |policy: &usize| {
+            let of = view.policies.get(*policy);
+            of.is_some_and(|of| of.matched(0).is_some())
+        };
+        let plain = matches.iter().all(is_match);
+        let rules = view.rules.iter().enumerate();
+        let many = rules
+            .filter(|(number, _)| sought(*number))
+            .any(|(_, rules)| rules.len() >= view.many);
+        let mut lanes = Vec::new();
+        if plain && many {
+            let all = view.policies.iter().zip(&view.rules).enumerate();
+            for (number, (policy, rules)) in all.filter(|(number, _)| sought(*number)) {
+                lanes.push((number, Lane::new(policy, rules)));
+            }
+        }
+        let long = !lanes.is_empty() && lanes.iter().all(|(_, lane)| lane.is_some());
+        let lanes = lanes.into_iter();
+        let lanes = lanes.filter_map(|(number, lane)| Some((number, lane?)));
         let mut ends = Ends::default();
         let decisions = match long {
             true => {
@@ -186,7 +199,7 @@ impl Analysis {
             wanted = view.space.dd.apply(&mut Both, wanted, one)?;
         }
         if long {
-            return long_find::find(&mut view, (wanted, constraints));
+            return long_find::find(&mut view, lanes.collect(), (wanted, constraints));
         }
         let policies = view.policies.clone();
         view.space

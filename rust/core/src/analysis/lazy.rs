@@ -1,30 +1,27 @@
-//! Long lists of rules: the first rule that takes a call is found without a diagram of all of them.
+//! The first rule that takes a call, found without a diagram of all rules.
 //!
-//! The calls of a rule are a small diagram. A call that an earlier rule takes, as the evaluator finds, excludes that rule's
-//! calls, and the search goes on: a few of the earlier rules are enough for an answer, or for a proof.
+//! The calls of a way are a small diagram. A call that an earlier rule takes, as the evaluator finds, excludes that rule's
+//! calls, and the search goes on: a few of the earlier rules are enough for an answer, or for a proof. What was excluded
+//! stays excluded for the next question about the way.
+
+use std::cell::Cell;
 
 use super::budget::{Reason, Stop};
 use super::connect::Connect;
-use super::dd::{Dd, ERROR, FALSE, TRUE};
+use super::dd::{Dd, FALSE, TRUE};
 use super::policy::Policy;
 use super::search::{Found, Goal};
 use super::space::Space;
 use super::verify::{self, Decided};
+use super::way::{Beside, How, Way, ways};
 
 /// The fewest rules for which a diagram of all of them may be too large.
-pub(super) const MANY: usize = 24;
+pub(super) const MANY: usize = 3;
 
-/// A rule, or the defaults, of a policy, with the rules before it.
-#[derive(Clone, Copy)]
-pub(super) struct Target<'a, 'r> {
-    pub(super) policy: &'a Policy,
-    /// The rule; `None`: the defaults.
-    pub(super) rule: Option<u32>,
-    /// The rules of the tool.
-    pub(super) rules: &'r [u32],
-}
+/// The earlier rules that are excluded from a way for all questions; more are excluded for one question only.
+const EXCLUDED: usize = 256;
 
-/// A call, and the decisions of the policies of the targets.
+/// A call, and the decisions of the policies on it.
 pub(super) type Taken = (String, Vec<Decided>);
 
 /// A true function.
@@ -40,114 +37,177 @@ impl Goal for IsTrue {
     }
 }
 
-/// Returns true if the rules of a tool are many, and all of them are matches that rewrite nothing.
-pub(super) fn is_long(policy: &Policy, rules: &[u32]) -> bool {
-    rules.len() >= MANY && is_plain(policy, rules)
+/// True calls; those that were decided as wanted may lack a condition, for a reason.
+struct Perhaps<'c> {
+    reason: Option<Reason>,
+    /// True if the last call was decided as wanted.
+    fits: &'c Cell<bool>,
 }
 
-/// Returns true if the rules of a tool are matches that rewrite nothing.
-pub(super) fn is_plain(policy: &Policy, rules: &[u32]) -> bool {
-    policy.program.layers().is_none()
-        && rules
-            .iter()
-            .all(|rule| policy.matched(*rule).is_some() && policy.change(*rule).is_none())
-}
-
-impl<'a> Space<'a> {
-    /// The calls that a rule takes where no earlier one does. `how`: by firing, by an error, or both.
-    pub(super) fn takes(&mut self, policy: &'a Policy, rule: u32, how: How) -> Result<Dd, Stop> {
-        let matched = self.matched(policy, rule)?;
-        let restricts = !policy.verdict(rule).permits() && !policy.continues_on_error(rule);
-        let of_error = restricts && how != How::Fires;
-        let of_true = how != How::Fails;
-        let id = self.dd.operation();
-        self.dd
-            .map(id, matched, &mut |value| match Dd::terminal(value) {
-                TRUE if of_true => TRUE,
-                ERROR if of_error => TRUE,
-                _ => FALSE,
-            })
+impl Goal for Perhaps<'_> {
+    fn wants(&self, terminal: u32) -> bool {
+        IsTrue.wants(terminal)
     }
 
-    /// Searches a call of `of` that all targets decide. `excluded`: the earlier rules whose calls had to be excluded.
+    fn caveat(&self, terminal: u32) -> Option<Reason> {
+        let lacks = self.wants(terminal) && self.fits.get();
+        self.reason.clone().filter(|_| lacks)
+    }
+}
+
+/// The number of a lane, and a rule that takes calls of its way before, after so many steps.
+type Earlier = (usize, usize, u32);
+
+/// One way of a policy, and what is known of it.
+#[derive(Debug)]
+struct Known {
+    /// Its calls, without those of the earlier rules that were excluded.
+    calls: Option<Dd>,
+    excluded: usize,
+    /// True if no call is decided in this way.
+    dead: Option<bool>,
+}
+
+/// The ways in which a policy decides the calls of one tool.
+#[derive(Debug)]
+pub(super) struct Lane<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) ways: Vec<Way>,
+    known: Vec<Known>,
+}
+
+impl<'a> Lane<'a> {
+    /// The ways of some rules; `None`: they are not matches only.
+    pub(super) fn new(policy: &'a Policy, rules: &[u32]) -> Option<Self> {
+        let ways = ways(policy, rules)?;
+        let known = ways.iter().map(|_| Known {
+            calls: None,
+            excluded: 0,
+            dead: None,
+        });
+        Some(Self {
+            policy,
+            known: known.collect(),
+            ways,
+        })
+    }
+
+    /// The calls of a way, without those of some of the rules before it.
+    pub(super) fn calls(&mut self, space: &mut Space<'a>, way: usize) -> Result<Dd, Stop> {
+        let (Some(known), Some(way)) = (self.known.get_mut(way), self.ways.get(way)) else {
+            return Ok(FALSE);
+        };
+        if let Some(calls) = known.calls {
+            return Ok(calls);
+        }
+        let calls = space.calls(self.policy, way)?;
+        known.calls = Some(calls);
+        Ok(calls)
+    }
+
+    /// Returns true if it is proved that no call is decided in a way.
+    pub(super) fn is_dead(&mut self, space: &mut Space<'a>, way: usize) -> Result<bool, Stop> {
+        if let Some(known) = self.known.get(way).and_then(|known| known.dead) {
+            return Ok(known);
+        }
+        let found = space.taken(TRUE, &mut [(self, way)], None);
+        let dead = match found {
+            Ok(Found::Nothing) => true,
+            Ok(_) => false,
+            Err(stop) if stop.ends() => return Err(stop),
+            // The search for a pair tells why.
+            Err(_) => false,
+        };
+        if let Some(known) = self.known.get_mut(way) {
+            known.dead = Some(dead);
+            if dead {
+                known.calls = Some(FALSE);
+            }
+        }
+        Ok(dead)
+    }
+}
+
+/// A condition on a call and the decisions on it, and the reason for which a call may not have it.
+pub(super) type Condition<'c> = (
+    &'c dyn Fn(&str, &[Decided]) -> Result<bool, Stop>,
+    Option<Reason>,
+);
+
+impl<'a> Space<'a> {
+    /// Searches a call of `of` that every policy decides in its way.
     pub(super) fn taken(
         &mut self,
         of: Dd,
-        targets: &[Target<'a, '_>],
-        excluded: &mut Vec<u32>,
+        lanes: &mut [(&mut Lane<'a>, usize)],
+        condition: Option<Condition<'_>>,
     ) -> Result<Found<Taken>, Stop> {
-        let mut rest = of;
+        let mut of = of;
+        let policies: Vec<&'a Policy> = lanes.iter().map(|(lane, _)| lane.policy).collect();
+        let mut useless: Vec<Earlier> = Vec::new();
         loop {
+            let mut rest = of;
+            for (lane, way) in lanes.iter_mut() {
+                let own = lane.calls(self, *way)?;
+                rest = self.dd.connect(Connect::All, rest, own)?;
+            }
             if rest == FALSE {
                 return Ok(Found::Nothing);
             }
-            let decide = |request: &str| -> Result<Vec<Decided>, Stop> {
-                let decided = targets
+            let fits = Cell::new(false);
+            let goal = Perhaps {
+                reason: condition.as_ref().and_then(|(_, reason)| reason.clone()),
+                fits: &fits,
+            };
+            let found = self.search(rest, &goal, &mut |request| {
+                let decided: Vec<Decided> = policies
                     .iter()
-                    .map(|target| verify::decide(target.policy, request));
-                decided.collect()
-            };
-            let found = self.search(rest, &IsTrue, &mut |request| {
-                Ok(Some((request.to_owned(), decide(request)?)))
-            })?;
-            let Found::Witness((request, decided)) = found else {
-                return Ok(found);
-            };
-            let mut before = None;
-            for (target, decided) in targets.iter().zip(&decided) {
-                if decided.rule == target.rule {
-                    continue;
-                }
-                let earlier = decided.rule.filter(|rule| {
-                    target.rule.is_none_or(|own| *rule < own) && target.rules.contains(rule)
-                });
-                before = Some(earlier.map(|rule| (target.policy, rule)));
-                break;
-            }
-            let narrowed = match before {
-                None => return Ok(Found::Witness((request, decided))),
-                Some(Some((policy, rule))) => {
-                    let taken = self.takes(policy, rule, How::Both)?;
-                    let outside = self.dd.not(taken)?;
-                    let narrowed = self.dd.connect(Connect::All, rest, outside)?;
-                    if !excluded.contains(&rule) {
-                        excluded.push(rule);
+                    .map(|policy| verify::decide(policy, request))
+                    .collect::<Result<_, _>>()?;
+                fits.set(false);
+                for (number, ((lane, at), decided)) in lanes.iter().zip(&decided).enumerate() {
+                    match lane.ways.get(*at).map(|way| way.beside(decided)) {
+                        Some(Beside::Same) => {}
+                        Some(Beside::Earlier(steps, rule)) => {
+                            let earlier = (number, steps, rule);
+                            return Ok((!useless.contains(&earlier)).then_some(Err(earlier)));
+                        }
+                        Some(Beside::Other) | None => return Ok(None),
                     }
-                    narrowed
                 }
-                Some(None) => rest,
+                fits.set(true);
+                let wanted = match &condition {
+                    Some((holds, _)) => holds(request, &decided)?,
+                    None => true,
+                };
+                Ok(wanted.then(|| Ok((request.to_owned(), decided))))
+            })?;
+            let earlier = match found {
+                Found::Witness(Err(earlier)) => earlier,
+                Found::Witness(Ok(taken)) => return Ok(Found::Witness(taken)),
+                Found::Nothing => return Ok(Found::Nothing),
+                Found::Unknown(reasons) => return Ok(Found::Unknown(reasons)),
             };
-            if narrowed == rest {
-                // The call does not have what it was made for: the search itself knows why.
-                return self.search(rest, &IsTrue, &mut |request| {
-                    let decided = decide(request)?;
-                    let fits = targets
-                        .iter()
-                        .zip(&decided)
-                        .all(|(target, decided)| decided.rule == target.rule);
-                    Ok(fits.then(|| (request.to_owned(), decided)))
-                });
+            let Some((lane, at)) = lanes.get_mut(earlier.0) else {
+                return Ok(Found::Nothing);
+            };
+            let sequence = lane.ways.get(*at).map(Way::sequence).unwrap_or_default();
+            let steps = sequence.get(..earlier.1).unwrap_or_default();
+            let taken = self.takes(lane.policy, (steps, earlier.2), How::Both)?;
+            let outside = self.dd.not(taken)?;
+            if self.dd.connect(Connect::All, rest, outside)? == rest {
+                // Only the evaluator knows that the rule takes the call.
+                useless.push(earlier);
+                continue;
             }
-            rest = narrowed;
+            let own = lane.calls(self, *at)?;
+            match lane.known.get_mut(*at) {
+                Some(known) if known.excluded < EXCLUDED => {
+                    known.calls = Some(self.dd.connect(Connect::All, own, outside)?);
+                    known.excluded += 1;
+                }
+                _ => of = self.dd.connect(Connect::All, of, outside)?,
+            }
         }
     }
-
-    /// The calls of a target: those of its rule, firing first, or all.
-    pub(super) fn calls(&mut self, target: &Target<'a, '_>, how: How) -> Result<Dd, Stop> {
-        match target.rule {
-            Some(rule) => self.takes(target.policy, rule, how),
-            None => Ok(if how == How::Fails { FALSE } else { TRUE }),
-        }
-    }
-}
-
-/// The ways in which a rule takes a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
-    /// Its match is true.
-    Fires,
-    /// Its match is in error.
-    Fails,
-    /// Either.
-    Both,
 }

@@ -1,56 +1,49 @@
-//! One request with some properties, where policies have long lists of rules: each rule that can give them by itself.
+//! One request with some properties, where policies have long lists of rules: each way that can give them by itself.
 
 use super::budget::Stop;
 use super::connect::Connect;
 use super::dd::{Dd, FALSE};
 use super::find::{Witness, add, confirm};
-use super::lazy::{How, Target};
-use super::policy::{Policy, Rank};
+use super::lazy::{Lane, Taken};
 use super::question::Constraint;
 use super::search::Found;
+use super::verify::Decided;
 use super::view::View;
+use super::way::{How, Way};
 
 /// A policy with properties, and the ways in which it can have them.
-struct Sought<'a, 'r> {
-    policy: &'a Policy,
-    rules: &'r [u32],
-    ways: Vec<(Option<u32>, How)>,
+struct Sought<'a> {
+    lane: Lane<'a>,
+    chosen: Vec<usize>,
 }
 
-/// The ways in which a policy can have all of its properties.
-fn ways(policy: &Policy, rules: &[u32], own: &[&Constraint]) -> Vec<(Option<u32>, How)> {
-    let defaults = policy.program.defaults();
-    let mut all: Vec<(Option<u32>, How, Rank)> = Vec::new();
-    for &rule in rules {
-        let verdict = policy.verdict(rule);
-        all.push((Some(rule), How::Fires, verdict.into()));
-        if !verdict.permits() && !policy.continues_on_error(rule) {
-            all.push((Some(rule), How::Fails, Rank::Deny));
-        }
-    }
-    // Of the defaults, the first is that without a shadow.
-    all.push((None, How::Fires, defaults.on_missing_shadow.into()));
-    all.push((None, How::Fails, defaults.on_no_match.into()));
-    all.retain(|(rule, _, verdict)| {
+/// The ways with all properties of a policy. Errors last: a rule that fires is what a reader looks for.
+fn chosen(ways: &[Way], own: &[&Constraint]) -> Vec<usize> {
+    let has = |way: &Way| {
         own.iter().all(|constraint| match constraint {
-            Constraint::Verdicts(_, verdicts) => verdicts.contains(verdict),
-            Constraint::Rules(_, rules) => rules.contains(rule),
+            Constraint::Verdicts(_, verdicts) => verdicts.contains(&way.verdict),
+            Constraint::Rules(_, rules) => rules.contains(&way.rule),
             Constraint::Match(..) => true,
         })
+    };
+    let all = ways.iter().enumerate();
+    let mut chosen: Vec<usize> = all.filter(|(_, way)| has(way)).map(|(at, _)| at).collect();
+    chosen.sort_by_key(|at| {
+        ways.get(*at)
+            .is_some_and(|way| way.rule.is_some() && way.how == How::Fails)
     });
-    // Errors last: a rule that fires is what a reader looks for.
-    all.sort_by_key(|(rule, how, _)| rule.is_some() && *how == How::Fails);
-    all.into_iter().map(|(rule, how, _)| (rule, how)).collect()
+    chosen
 }
 
 /// Searches by the ways of each policy with properties; `base`: the calls with the other ones.
 pub(super) fn find<'a>(
     view: &mut View<'a>,
+    lanes: Vec<(usize, Lane<'a>)>,
     (base, constraints): (Dd, &[Constraint]),
 ) -> Result<Found<Witness>, Stop> {
-    let (policies, rules) = (view.policies.clone(), view.rules.clone());
+    let policies = view.policies.clone();
     let mut sought = Vec::new();
-    for (number, (policy, rules)) in policies.iter().zip(&rules).enumerate() {
+    for (number, lane) in lanes {
         let own: Vec<&Constraint> = constraints
             .iter()
             .filter(|constraint| match constraint {
@@ -58,24 +51,17 @@ pub(super) fn find<'a>(
                 Constraint::Match(..) => false,
             })
             .collect();
-        if !own.is_empty() {
-            sought.push(Sought {
-                policy,
-                rules,
-                ways: ways(policy, rules, &own),
-            });
-        }
+        let chosen = chosen(&lane.ways, &own);
+        sought.push(Sought { lane, chosen });
     }
     let mut reasons = Vec::new();
     let found = each(
         view,
         base,
-        (&sought, &mut Vec::new()),
+        (&mut sought, &mut Vec::new()),
+        &|request, _| Ok(confirm(&policies, constraints, request)?.is_some()),
         &mut |found| match found {
-            Found::Witness((request, _)) => {
-                let request: String = request;
-                confirm(&policies, constraints, &request)
-            }
+            Found::Witness((request, _)) => confirm(&policies, constraints, &request),
             Found::Nothing => Ok(None),
             Found::Unknown(more) => {
                 add(&mut reasons, more);
@@ -90,52 +76,41 @@ pub(super) fn find<'a>(
     })
 }
 
-type Visit<'v> = dyn FnMut(Found<super::lazy::Taken>) -> Result<Option<Witness>, Stop> + 'v;
+type Holds<'h> = dyn Fn(&str, &[Decided]) -> Result<bool, Stop> + 'h;
+type Visit<'v> = dyn FnMut(Found<Taken>) -> Result<Option<Witness>, Stop> + 'v;
 
 /// Tries the ways of the policies in turn.
 fn each<'a>(
     view: &mut View<'a>,
     calls: Dd,
-    (sought, targets): (&[Sought<'a, '_>], &mut Vec<(usize, Option<u32>)>),
+    (sought, taken): (&mut [Sought<'a>], &mut Vec<usize>),
+    holds: &Holds<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<Option<Witness>, Stop> {
     view.space.budget.check()?;
-    let Some(next) = sought.get(targets.len()) else {
-        let chosen: Vec<Target<'a, '_>> = targets
-            .iter()
-            .filter_map(|(at, rule)| {
-                let one = sought.get(*at)?;
-                Some(Target {
-                    policy: one.policy,
-                    rule: *rule,
-                    rules: one.rules,
-                })
-            })
-            .collect();
-        let found = view.space.taken(calls, &chosen, &mut Vec::new());
-        return match found {
-            Err(stop @ (Stop::Seconds | Stop::Stopped | Stop::Internal(_))) => Err(stop),
+    let place = taken.len();
+    let Some(next) = sought.get_mut(place) else {
+        let ways = taken.iter().copied();
+        let lanes = sought.iter_mut().map(|one| &mut one.lane);
+        let mut lanes: Vec<(&mut Lane<'a>, usize)> = lanes.zip(ways).collect();
+        return match view.space.taken(calls, &mut lanes, Some((&holds, None))) {
+            Err(stop) if stop.ends() => Err(stop),
             Err(stop) => visit(Found::Unknown(vec![stop.into()])),
             Ok(found) => visit(found),
         };
     };
-    for (rule, how) in &next.ways {
-        let target = Target {
-            policy: next.policy,
-            rule: *rule,
-            rules: next.rules,
+    for at in next.chosen.clone() {
+        let Some(next) = sought.get_mut(place) else {
+            continue;
         };
-        let own = match rule {
-            Some(_) => view.space.calls(&target, *how)?,
-            None => view.space.default_calls(*how == How::Fires)?,
-        };
+        let own = next.lane.calls(&mut view.space, at)?;
         let both = view.space.dd.connect(Connect::All, calls, own)?;
         if both == FALSE {
             continue;
         }
-        targets.push((targets.len(), *rule));
-        let found = each(view, both, (sought, targets), visit)?;
-        targets.pop();
+        taken.push(at);
+        let found = each(view, both, (sought, taken), holds, visit)?;
+        taken.pop();
         if found.is_some() {
             return Ok(found);
         }

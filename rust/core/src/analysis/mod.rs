@@ -7,12 +7,14 @@
 
 mod answer;
 mod budget;
+mod cells;
 mod compare;
 mod compose;
 mod composed;
 mod connect;
 mod dd;
 mod decide;
+mod differences;
 mod elements;
 mod facet_leaf;
 mod find;
@@ -43,10 +45,12 @@ mod slot;
 mod space;
 mod surface;
 mod text_leaf;
+mod text_value;
 pub mod theory;
 mod transform;
 mod verify;
 mod view;
+mod way;
 mod witness;
 
 use std::collections::BTreeSet;
@@ -80,6 +84,8 @@ pub struct Analysis {
     policies: Vec<Policy>,
     theory: Theory,
     budget: Budget,
+    /// The fewest rules of a tool that are searched one by one, and not by one diagram.
+    many: usize,
 }
 
 /// A question under way.
@@ -120,6 +126,7 @@ impl Analysis {
             policies: read,
             theory: Theory::new(Texts::new(budget.theory())),
             budget,
+            many: lazy::MANY,
         })
     }
 
@@ -129,6 +136,7 @@ impl Analysis {
     /// The question is invalid.
     pub fn ask(&mut self, question: &[u8], host: &mut dyn Host) -> Result<String, QuestionError> {
         let question = question::parse(question, self.policies.len())?;
+        self.many = question.many.unwrap_or(lazy::MANY);
         self.budget.is_over = host.clock(question.seconds);
         // A lost theory gives no answer: the first search says so.
         let _ = self.theory.set_budget(&self.budget);
@@ -157,15 +165,24 @@ impl Analysis {
                 .text("answer", "unknown")
                 .reasons("reasons", &reasons)
                 .finish(),
-            (Ask::Compare { .. }, Some(reasons)) => compare::answer(&[], &reasons, false),
+            (Ask::Compare { .. }, Some(reasons)) => differences::answer(&[], &reasons, false),
             (Ask::Rules { policy }, Some(reasons)) => self.unknown_rules(policy, &reasons),
             (Ask::Tools, Some(reasons)) => Object::new()
                 .raw("tools", "[]")
                 .reasons("unknown", &reasons)
                 .finish(),
             (Ask::Find(constraints), None) => self.find(&constraints, &mut asked),
-            (Ask::Compare { old, new, limit }, None) => {
-                self.compare((old, new), limit.unwrap_or(usize::MAX), &mut asked)
+            (
+                Ask::Compare {
+                    old,
+                    new,
+                    limit,
+                    terms,
+                },
+                None,
+            ) => {
+                let limit = limit.unwrap_or(usize::MAX);
+                self.compare((old, new), (limit, terms.as_ref()), &mut asked)
             }
             (Ask::Rules { policy }, None) => self.rules(policy, &mut asked),
             (Ask::Tools, None) => self.surface(&mut asked),

@@ -12,7 +12,6 @@ use super::line::as_i64;
 use super::sample;
 use super::slot::{Bits, Kind, Place, RUN, Slot};
 use super::space::{Atom, Space};
-use super::theory::{Solved, TextId};
 
 /// Values with an assignment.
 #[derive(Debug, Default)]
@@ -276,110 +275,4 @@ impl Space<'_> {
         literals.dedup();
         Failed::Conflict(literals)
     }
-
-    fn text_value(&mut self, slot: usize, assignment: &Assignment<'_>) -> Valued {
-        let Some(here) = self.slots.get(slot) else {
-            return Ok(None);
-        };
-        let is_tool = here.place.field() == Some(Field::Tool) && here.place.keys.is_empty();
-        if is_tool && let Some(tool) = &self.tool {
-            return Ok(Some(sample::text(tool)));
-        }
-        let code = assignment.code(here.text, here.texts.len() + 1);
-        if let Some(constant) = here.text_at(code) {
-            return Ok(Some(sample::text(constant)));
-        }
-        let mut excluded: Vec<String> = here.texts.clone();
-        if is_tool {
-            excluded.extend(self.tools.iter().cloned());
-        }
-        let mut wanted = Vec::new();
-        let mut literals = Vec::new();
-        for &(var, value) in assignment.literals {
-            if let Some(Atom::Text(of, id)) = self.meaning(var)
-                && *of == slot
-            {
-                wanted.push((*id, value));
-                literals.push((var, value));
-            }
-        }
-        let composed = self.composed(slot, assignment, (&wanted, &excluded))?;
-        if let Some(text) = composed {
-            return Ok(Some(sample::text(&text)));
-        }
-        let [usual, only] = self.shapes(slot)?;
-        wanted.extend(only.map(|only| (only, true)));
-        if let Some(usual) = usual {
-            let preferred = [wanted.as_slice(), &[(usual, true)]].concat();
-            if let Ok(Ok(text)) = self.text_with(&preferred, &excluded) {
-                return Ok(Some(sample::text(&text)));
-            }
-        }
-        if wanted.is_empty() {
-            return Ok(Some(sample::text(&fresh(is_tool, &excluded))));
-        }
-        match self.text_with(&wanted, &excluded)? {
-            Ok(text) => Ok(Some(sample::text(&text))),
-            Err(conflict) => {
-                let literals: Vec<Literal> = conflict
-                    .into_iter()
-                    .filter_map(|at| literals.get(at).copied())
-                    .collect();
-                Err(self.conflict(slot, assignment, literals))
-            }
-        }
-    }
-
-    /// A text with these results, or those of them that contradict. PERF: most results are those of a shortest text for
-    /// the few others; only what such a text misses is added to the search.
-    fn text_with(
-        &mut self,
-        wanted: &[(TextId, bool)],
-        excluded: &[String],
-    ) -> Result<Result<String, Vec<usize>>, Stop> {
-        let excluded: Vec<&str> = excluded.iter().map(String::as_str).collect();
-        let mut chosen: Vec<usize> = (0..wanted.len())
-            .filter(|at| wanted.get(*at).is_some_and(|(_, value)| *value))
-            .collect();
-        loop {
-            self.budget.check()?;
-            let subset: Vec<(TextId, bool)> = chosen
-                .iter()
-                .filter_map(|at| wanted.get(*at).copied())
-                .collect();
-            let text = match self.theory.solve(&subset, &excluded)? {
-                Solved::Value(text) => text,
-                Solved::Conflict(conflict) => {
-                    let places = conflict
-                        .into_iter()
-                        .filter_map(|at| chosen.get(at).copied());
-                    return Ok(Err(places.collect()));
-                }
-                Solved::GaveUp(reason) => return Err(reason.into()),
-            };
-            let mut missed = None;
-            for (at, (id, value)) in wanted.iter().enumerate() {
-                if !chosen.contains(&at) && self.theory.accepts(*id, &text)? != *value {
-                    missed = Some(at);
-                    break;
-                }
-            }
-            match missed {
-                Some(at) => chosen.push(at),
-                None => return Ok(Ok(text)),
-            }
-        }
-    }
-}
-
-/// A readable text that is not among some others.
-fn fresh(is_tool: bool, excluded: &[String]) -> String {
-    let name = if is_tool { "other_tool" } else { "x" };
-    let mut made = name.to_owned();
-    let mut next = 1;
-    while excluded.contains(&made) {
-        next += 1;
-        made = format!("{name}{next}");
-    }
-    made
 }

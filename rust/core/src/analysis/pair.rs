@@ -99,7 +99,7 @@ impl Space<'_> {
         let here = self.slots.get(*self.places.get(place)?)?;
         let mut literals = self.certain(place, Kind::Text, assignment)?;
         literals.extend(assignment.of(|var| here.text.has(var)));
-        let left = codes(here.text, here.texts.len() + 1, assignment);
+        let left = codes(here.text, here.cells.len(), assignment);
         let texts: Option<BTreeSet<String>> = left
             .into_iter()
             .map(|code| here.text_at(code).cloned())

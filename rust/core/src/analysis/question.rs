@@ -23,6 +23,8 @@ pub(super) struct Question {
     pub(super) ask: Ask,
     /// The time, in seconds.
     pub(super) seconds: Option<f64>,
+    /// The fewest rules of a tool that are searched one by one.
+    pub(super) many: Option<usize>,
     /// The tools to look at; `None` in the list: any tool that no policy names.
     pub(super) tools: Option<Vec<Option<String>>>,
 }
@@ -37,11 +39,29 @@ pub(super) enum Ask {
         old: usize,
         new: usize,
         limit: Option<usize>,
+        terms: Option<Terms>,
     },
     /// What each rule of a policy does.
     Rules { policy: usize },
     /// What the policies permit, by tool.
     Tools,
+}
+
+/// The terms of the rules of two policies, those of defaults and errors last: decisions with one verdict differ if their
+/// numbers do, or if one has none. Equal rules have equal terms.
+#[derive(Debug)]
+pub(super) struct Terms(pub(super) [Vec<Option<u32>>; 2]);
+
+impl Terms {
+    /// The terms of a rule of the first or the second policy.
+    pub(super) fn of(&self, side: usize, rule: Option<u32>) -> Option<u32> {
+        let own = self.0.get(side)?;
+        let own = match rule {
+            Some(rule) => own.get(rule as usize),
+            None => own.last(),
+        };
+        own.copied().flatten()
+    }
 }
 
 /// A property of a request.
@@ -64,7 +84,7 @@ pub(super) fn parse(bytes: &[u8], policies: usize) -> Read<Question> {
     let root = json::parse(bytes, CAPS)
         .map_err(|failed| error(format!("{} (at byte {})", failed.message, failed.at)))?;
     let known = |keys: &[&str]| -> Read<()> {
-        let keys: Vec<&str> = ["ask", "seconds", "tools"]
+        let keys: Vec<&str> = ["ask", "seconds", "tools", "many"]
             .iter()
             .chain(keys)
             .copied()
@@ -113,7 +133,7 @@ pub(super) fn parse(bytes: &[u8], policies: usize) -> Read<Question> {
             Ask::Find(constraints)
         }
         Some("compare") => {
-            known(&["old", "new", "limit"])?;
+            known(&["old", "new", "limit", "terms"])?;
             let limit = match get(&root, "limit") {
                 None | Some(Json::Null) => None,
                 Some(value) => Some(index(value, usize::MAX, "limit")?),
@@ -122,6 +142,10 @@ pub(super) fn parse(bytes: &[u8], policies: usize) -> Read<Question> {
                 old: policy("old")?,
                 new: policy("new")?,
                 limit,
+                terms: match get(&root, "terms") {
+                    None | Some(Json::Null) => None,
+                    Some(value) => Some(terms(value)?),
+                },
             }
         }
         Some("rules") => {
@@ -146,11 +170,30 @@ pub(super) fn parse(bytes: &[u8], policies: usize) -> Read<Question> {
     if seconds.is_some_and(|seconds| seconds.is_nan() || seconds < 0.0) {
         return Err(error("`seconds` is not a number of seconds"));
     }
+    let many = match get(&root, "many") {
+        None | Some(Json::Null) => None,
+        Some(value) => Some(index(value, usize::MAX, "many")?),
+    };
     Ok(Question {
         ask,
+        many,
         seconds,
         tools,
     })
+}
+
+fn terms(value: &Json<'_>) -> Read<Terms> {
+    let side = |value: &Json<'_>| -> Read<Vec<Option<u32>>> {
+        let numbers = items(value, "terms")?.iter().map(|item| match item {
+            Json::Null => Ok(None),
+            item => index(item, u32::MAX as usize, "terms").map(|number| Some(number as u32)),
+        });
+        numbers.collect()
+    };
+    match items(value, "terms")? {
+        [old, new] => Ok(Terms([side(old)?, side(new)?])),
+        _ => Err(error("`terms` has two lists")),
+    }
 }
 
 fn constraint(item: &Json<'_>, policies: usize) -> Read<Constraint> {

@@ -1,11 +1,13 @@
 //! What each rule of a policy does: decide, match, or neither, and which earlier rules take its calls.
 
+use std::collections::BTreeMap;
+
 use super::answer::{self, Object};
 use super::budget::{Reason, Stop};
 use super::connect::Connect;
 use super::dd::{Dd, ERROR, FALSE, TRUE};
 use super::find::add;
-use super::lazy::{self, How, IsTrue};
+use super::lazy::{IsTrue, Lane};
 use super::policy::{Ends, Policy};
 use super::search::{Found, Goal};
 use super::verify;
@@ -88,10 +90,8 @@ impl Analysis {
             return Ok(());
         }
         let mut view = View::new(self.parts(tools), &[number], (tool, &[]));
-        if let Some(&policy) = view.policies.first()
-            && lazy::is_long(policy, &rules)
-        {
-            return long_rules(&mut view, policy, &rules, known);
+        if let Some(mut lane) = view.long_lane()? {
+            return long_rules(&mut view, &mut lane, &rules, known);
         }
         let mut ends = Ends::default();
         let decisions = view.decisions(&mut ends)?;
@@ -180,11 +180,16 @@ fn settled<T>(found: Result<Found<T>, Stop>) -> Result<Found<T>, Stop> {
 /// The same of a long list of rules.
 fn long_rules<'a>(
     view: &mut View<'a>,
-    policy: &'a Policy,
+    lane: &mut Lane<'a>,
     rules: &[u32],
     known: &mut [Known],
 ) -> Result<(), Stop> {
-    view.interleave()?;
+    let mut by_rule: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (at, way) in lane.ways.iter().enumerate() {
+        if let Some(rule) = way.rule {
+            by_rule.entry(rule).or_default().push(at);
+        }
+    }
     for (place, &rule) in rules.iter().enumerate() {
         let Some(one) = known
             .get_mut(rule as usize)
@@ -193,15 +198,9 @@ fn long_rules<'a>(
             continue;
         };
         view.space.budget.check()?;
-        let target = lazy::Target {
-            policy,
-            rule: Some(rule),
-            rules,
-        };
         let mut found = Found::Nothing;
-        for how in [How::Fires, How::Fails] {
-            let calls = view.space.calls(&target, how)?;
-            let next = view.space.taken(calls, &[target], &mut Vec::new());
+        for &way in by_rule.get(&rule).into_iter().flatten() {
+            let next = view.space.taken(TRUE, &mut [(lane, way)], None);
             found = match settled(next)? {
                 Found::Nothing => found,
                 Found::Unknown(reasons) => Found::Unknown(reasons),
@@ -212,7 +211,7 @@ fn long_rules<'a>(
             }
         }
         let earlier = rules.get(..place).unwrap_or_default();
-        one.keep(found, view, policy, (rule, earlier))?;
+        one.keep(found, view, lane.policy, (rule, earlier))?;
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! The search for a request: a path of a diagram, values with it, and the decision of the real evaluator.
 
+use std::collections::HashMap;
+
 use super::budget::{GUESSES, Reason, Stop};
 use super::connect::Connect;
 use super::dd::{Dd, FALSE, Literal, TRUE};
@@ -49,11 +51,7 @@ impl Space<'_> {
                     _ => Found::Unknown(reasons),
                 });
             };
-            let lemma = self
-                .lemmas
-                .iter()
-                .find(|lemma| holds(lemma, &path))
-                .cloned();
+            let lemma = self.lemmas.of(&path).cloned();
             let block = match lemma {
                 Some(lemma) => lemma,
                 None => match self.model(&path)? {
@@ -61,7 +59,7 @@ impl Space<'_> {
                         if literals.is_empty() {
                             return Err(Stop::Internal("a conflict of nothing".to_owned()));
                         }
-                        self.lemmas.push(literals.clone());
+                        self.lemmas.add(literals.clone());
                         literals
                     }
                     Modelled::Values(model) => {
@@ -112,9 +110,22 @@ impl Space<'_> {
     }
 }
 
-/// Returns true if an assignment has all literals.
-fn holds(lemma: &[Literal], path: &[Literal]) -> bool {
-    lemma
-        .iter()
-        .all(|literal| path.binary_search(literal).is_ok())
+/// Literals that no request has together, by the first one.
+#[derive(Debug, Default)]
+pub(super) struct Lemmas(HashMap<Literal, Vec<Vec<Literal>>>);
+
+impl Lemmas {
+    fn add(&mut self, mut literals: Vec<Literal>) {
+        literals.sort_unstable();
+        if let Some(first) = literals.first() {
+            self.0.entry(*first).or_default().push(literals);
+        }
+    }
+
+    /// One of which a path, which is in order, has all literals.
+    fn of(&self, path: &[Literal]) -> Option<&Vec<Literal>> {
+        let has = |literal: &Literal| path.binary_search(literal).is_ok();
+        let mut all = path.iter().filter_map(|first| self.0.get(first)).flatten();
+        all.find(|lemma| lemma.iter().all(has))
+    }
 }

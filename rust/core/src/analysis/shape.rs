@@ -170,7 +170,7 @@ impl Space<'_> {
             }
             let mut literals: Vec<Literal> = Vec::new();
             let mut refuted = true;
-            for code in codes(here.text, here.texts.len() + 1, assignment) {
+            for code in codes(here.text, here.cells.len(), assignment) {
                 let others = here.text_at(code).map(|text| decided(kind, &name, text));
                 let mut found = None;
                 for (to, other) in others.into_iter().flatten() {
@@ -234,7 +234,7 @@ impl Space<'_> {
         let mut literals: Vec<Literal> = assignment
             .of(|var| here.kind.has(var) || here.text.has(var))
             .collect();
-        for code in codes(here.text, here.texts.len() + 1, assignment) {
+        for code in codes(here.text, here.cells.len(), assignment) {
             match here.text_at(code) {
                 Some(text) if !self.theory.accepts(id, text)? => {}
                 Some(_) => return Ok(None),
@@ -342,16 +342,11 @@ impl Space<'_> {
             return Ok(None);
         };
         let bits: Vec<Literal> = assignment.of(|var| here.text.has(var)).collect();
-        let known = here.texts.iter().position(|known| known == text);
-        let code = match known {
-            Some(at) => (0..=here.texts.len())
-                .find(|code| here.text_at(*code) == here.texts.get(at))
-                .unwrap_or(0),
-            None => here.other_text(),
-        };
-        if !codes(here.text, here.texts.len() + 1, assignment).contains(&code) {
+        let code = here.cells.code_of(text);
+        if !codes(here.text, here.cells.len(), assignment).contains(&code) {
             return Ok(Some(bits));
         }
+        let known = here.text_at(code);
         if here.kinds != [Kind::Text] || known.is_some() {
             return Ok(None);
         }

@@ -1,12 +1,14 @@
 //! Slots: the values at one path, divided at the constants that the policies compare them with.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::clause::operand::{Check, Operand};
 use crate::json::Json;
 use crate::lang::path::Field;
 use crate::value::constant::Const;
 
+use super::cells::{self, Cells};
 use super::dd::Dd;
 use super::facet_leaf::{is_derived, is_parsed, of_facet};
 use super::line::{COUNTS, Domain, INSTANTS, Line};
@@ -178,8 +180,10 @@ pub(super) struct Slot {
     pub(super) parent: Option<usize>,
     pub(super) kinds: &'static [Kind],
     pub(super) kind: Bits,
-    /// The texts that it is compared with; code 0 is any other text.
+    /// The texts that it is compared with.
     pub(super) texts: Vec<String>,
+    /// All texts, by their codes.
+    pub(super) cells: Arc<Cells>,
     pub(super) text: Bits,
     /// Its numbers, or its instants.
     pub(super) numbers: Line,
@@ -193,6 +197,7 @@ pub(super) struct Slot {
     pub(super) maps: Vec<Json<'static>>,
     pub(super) map: Bits,
     found: BTreeSet<String>,
+    prefixes: BTreeSet<String>,
     /// Checks by facets.
     facets: Vec<Check>,
 }
@@ -220,6 +225,7 @@ impl Slot {
             parent: None,
             kind: Bits::default(),
             texts: Vec::new(),
+            cells: Arc::default(),
             text: Bits::default(),
             numbers: Line::new(domain),
             number: Bits::default(),
@@ -230,6 +236,7 @@ impl Slot {
             maps: Vec::new(),
             map: Bits::default(),
             found: BTreeSet::new(),
+            prefixes: BTreeSet::new(),
             facets: Vec::new(),
         }
     }
@@ -264,6 +271,10 @@ impl Slot {
                     self.found.extend(words.map(str::to_owned));
                 }
             }),
+            "starts_with" | "matches" => {
+                self.prefixes
+                    .extend(cells::prefixes(check).into_iter().flatten());
+            }
             _ if of_facet(check).is_some() => self.facets.push(check.clone()),
             _ => {}
         }
@@ -295,34 +306,19 @@ impl Slot {
         });
     }
 
-    /// The code of the texts that are not among the constants: the last one where the constants are candidates for facets,
-    /// because a witness prefers codes that come first.
-    pub(super) fn other_text(&self) -> usize {
-        match self.facets.is_empty() {
-            true => 0,
-            false => self.texts.len(),
-        }
-    }
-
     /// The constant with a code.
     pub(super) fn text_at(&self, code: usize) -> Option<&String> {
-        match self.facets.is_empty() {
-            true => self.texts.get(code.checked_sub(1)?),
-            false => self.texts.get(code),
-        }
+        self.cells.get(code)?.constant()
     }
 
-    /// The results of texts as runs of codes.
+    /// The results of texts as runs of codes: of those that are no constants, and of the constants.
     pub(super) fn text_runs(&self, other: Dd, constants: &[Dd]) -> Vec<(u32, Dd)> {
-        let mut all = constants.to_vec();
-        all.insert(self.other_text(), other);
-        let mut runs: Vec<(u32, Dd)> = Vec::new();
-        for (code, result) in (0..).zip(all) {
-            if runs.last().is_none_or(|(_, last)| *last != result) {
-                runs.push((code, result));
-            }
-        }
-        runs
+        let mut constants = constants.iter();
+        let results = (0..self.cells.len()).map(|code| match self.text_at(code) {
+            Some(_) => constants.next().copied().unwrap_or(other),
+            None => other,
+        });
+        runs(results)
     }
 
     /// Takes texts from the constants: the slot never has one of them.
@@ -336,15 +332,32 @@ impl Slot {
             self.found.extend(pool::texts(&self.facets, theory));
         }
         self.texts = std::mem::take(&mut self.found).into_iter().collect();
+        let prefixes = std::mem::take(&mut self.prefixes);
+        let cells = match self.facets.is_empty() {
+            true => Cells::new(&self.texts, prefixes),
+            false => Cells::constants_first(&self.texts),
+        };
+        self.cells = Arc::new(cells);
         self.numbers.finish();
         self.counts.finish();
         self.kind = Bits::of(self.kinds.len(), next);
         self.map = Bits::of(self.maps.len() + 1, next);
         self.list = Bits::of(self.lists.len() + 1, next);
-        self.text = Bits::of(self.texts.len() + 1, next);
+        self.text = Bits::of(self.cells.len(), next);
         self.number = Bits::of(self.numbers.cells.len(), next);
         self.count = Bits::of(self.counts.cells.len(), next);
     }
+}
+
+/// Results by code, from 0 on, as runs.
+pub(super) fn runs(results: impl IntoIterator<Item = Dd>) -> Vec<(u32, Dd)> {
+    let mut runs: Vec<(u32, Dd)> = Vec::new();
+    for (code, result) in (0..).zip(results) {
+        if runs.last().is_none_or(|(_, last)| *last != result) {
+            runs.push((code, result));
+        }
+    }
+    runs
 }
 
 fn add(known: &mut Vec<Json<'static>>, value: Option<Json<'static>>) {

@@ -10,11 +10,12 @@ use crate::lang::path::{Field, Head};
 use crate::program::Program;
 
 use super::budget::{Budget, Reason, Stop};
-use super::dd::{Dd, Diagrams, Literal};
+use super::dd::{Dd, Diagrams};
 use super::elements::Elements;
 use super::facet_leaf::kinds_of;
 use super::order::Ordered;
 use super::pair::Compared;
+use super::search::Lemmas;
 use super::slot::{Place, RUN, Slot};
 use super::theory::{Solved, TextId, TextTest, Texts};
 
@@ -93,7 +94,7 @@ pub(super) struct Space<'a> {
     pub(super) tool: Option<String>,
     pub(super) tools: &'a [String],
     /// Literals that no request has together.
-    pub(super) lemmas: Vec<Vec<Literal>>,
+    pub(super) lemmas: Lemmas,
     /// Reasons for which the values of the last assignment may not have its results.
     pub(super) caveats: Vec<Reason>,
     /// Other values that may have what the last assignment wants, by path.
@@ -128,7 +129,7 @@ impl<'a> Space<'a> {
             root: Parsed::Element,
             tool,
             tools,
-            lemmas: Vec::new(),
+            lemmas: Lemmas::default(),
             caveats: Vec::new(),
             others: Vec::new(),
             pairs: BTreeMap::new(),

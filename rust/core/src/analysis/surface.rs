@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::answer::{self, Object, name_of, quoted};
 use super::budget::{Reason, Stop};
+use super::dd::TRUE;
 use super::find::{VERDICTS, add};
-use super::lazy::{self, How};
-use super::policy::{Ends, Policy, Rank};
+use super::lazy::Lane;
+use super::policy::{Ends, Rank};
 use super::search::{Found, Goal};
 use super::verify;
 use super::view::{View, unknown_end};
@@ -79,11 +80,8 @@ impl Analysis {
         surface: &mut Surface,
     ) -> Result<(), Stop> {
         let mut view = View::new(self.parts(tools), &[number], (tool, &[]));
-        let rules = view.rules.first().cloned().unwrap_or_default();
-        if let Some(&policy) = view.policies.first()
-            && lazy::is_long(policy, &rules)
-        {
-            return long_surface(&mut view, policy, &rules, surface);
+        if let Some(mut lane) = view.long_lane()? {
+            return long_surface(&mut view, &mut lane, surface);
         }
         let mut ends = Ends::default();
         let decisions = view.decisions(&mut ends)?;
@@ -164,78 +162,39 @@ impl Analysis {
 /// The same of a long list of rules.
 fn long_surface<'a>(
     view: &mut View<'a>,
-    policy: &'a Policy,
-    rules: &[u32],
+    lane: &mut Lane<'a>,
     surface: &mut Surface,
 ) -> Result<(), Stop> {
-    view.interleave()?;
     let mut open = false;
-    let targets = rules.iter().copied().map(Some).chain([None]);
-    for rule in targets {
-        view.space.budget.check()?;
-        let target = lazy::Target {
-            policy,
-            rule,
-            rules,
+    for at in 0..lane.ways.len() {
+        let Some(way) = lane.ways.get(at).cloned() else {
+            continue;
         };
-        for how in [How::Fires, How::Fails] {
-            let calls = view.space.calls(&target, how)?;
-            match view.space.taken(calls, &[target], &mut Vec::new()) {
-                Ok(Found::Nothing) => {}
-                Ok(Found::Witness((request, decided))) => {
-                    let Some(verdict) = decided.first().map(|decided| decided.verdict) else {
-                        continue;
-                    };
-                    let own = surface.rules.entry(verdict).or_default();
-                    if !own.contains(&rule) {
-                        own.push(rule);
-                    }
-                    let known = surface.witnesses.get(&verdict);
-                    if known.is_none_or(|known| known.len() > request.len()) {
-                        surface.witnesses.insert(verdict, request);
-                    }
-                }
-                Ok(Found::Unknown(reasons)) => {
-                    open = true;
-                    add(&mut surface.reasons, reasons);
-                }
-                Err(stop @ (Stop::Seconds | Stop::Stopped | Stop::Internal(_))) => {
-                    return Err(stop);
-                }
-                Err(stop) => {
-                    open = true;
-                    add(&mut surface.reasons, vec![stop.into()]);
-                }
-            }
+        let own = surface.rules.get(&way.verdict);
+        if way.rule.is_none() && own.is_some_and(|own| own.contains(&None)) {
+            continue;
         }
-    }
-    // The other default, where the flags of the tool choose it.
-    let defaults = policy.program.defaults();
-    if defaults.on_no_match != defaults.on_missing_shadow {
-        for verdict in [defaults.on_no_match, defaults.on_missing_shadow] {
-            let verdict = Rank::from(verdict);
-            let own = surface.rules.get(&verdict);
-            if own.is_some_and(|own| own.contains(&None)) {
-                continue;
+        view.space.budget.check()?;
+        match view.space.taken(TRUE, &mut [(lane, at)], None) {
+            Ok(Found::Nothing) => {}
+            Ok(Found::Witness((request, _))) => {
+                let own = surface.rules.entry(way.verdict).or_default();
+                if !own.contains(&way.rule) {
+                    own.push(way.rule);
+                }
+                let known = surface.witnesses.get(&way.verdict);
+                if known.is_none_or(|known| known.len() > request.len()) {
+                    surface.witnesses.insert(way.verdict, request);
+                }
             }
-            let target = lazy::Target {
-                policy,
-                rule: None,
-                rules,
-            };
-            let calls = view
-                .space
-                .default_calls(verdict == Rank::from(defaults.on_missing_shadow))?;
-            match view.space.taken(calls, &[target], &mut Vec::new())? {
-                Found::Nothing => {}
-                Found::Unknown(reasons) => {
-                    open = true;
-                    add(&mut surface.reasons, reasons);
-                }
-                Found::Witness((request, _)) => {
-                    surface.rules.entry(verdict).or_default().push(None);
-                    surface.witnesses.entry(verdict).or_insert(request);
-                }
+            Ok(Found::Unknown(reasons)) => {
+                open = true;
+                add(&mut surface.reasons, reasons);
+            }
+            Err(stop) if stop.ends() => return Err(stop),
+            Err(stop) => {
+                open = true;
+                add(&mut surface.reasons, vec![stop.into()]);
             }
         }
     }
@@ -246,7 +205,8 @@ fn long_surface<'a>(
             (false, false) => "none",
         };
         surface.answers.insert(verdict, answer);
-        surface.rules.entry(verdict).or_default();
+        let rules = surface.rules.entry(verdict).or_default();
+        rules.sort_unstable_by_key(|rule| (rule.is_none(), *rule));
     }
     Ok(())
 }

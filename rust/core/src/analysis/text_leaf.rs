@@ -1,6 +1,6 @@
 //! Checks of texts: known for the constants of a slot, atoms for any other text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clause::operand::{Check, Operand};
 use crate::clause::ops::OperandType;
@@ -9,6 +9,7 @@ use crate::num::number::Number;
 use crate::value::constant::Const;
 
 use super::budget::{Reason, Stop};
+use super::cells::{self, Among, Cell};
 use super::connect::Connect;
 use super::dd::{Dd, ERROR, FALSE, TRUE};
 use super::elements::ELEMENT;
@@ -55,13 +56,21 @@ impl Made {
 impl<'a> Space<'a> {
     /// The result of a check of a text.
     pub(super) fn of_text(&mut self, slot: usize, tested: Tested<'a, '_>) -> Result<Dd, Stop> {
-        let other = self.other_text(slot, tested, &Made::default())?;
+        let prefixes = cells::prefixes(tested.check);
+        let other = match prefixes {
+            // Made where some cell needs it.
+            Some(_) => FALSE,
+            None => self.other_text(slot, tested, &Made::default())?,
+        };
         let Some(here) = self.slots.get(slot) else {
             return Ok(FALSE);
         };
         let bits = here.text;
         let free = matches!(tested.check.op.operand, OperandType::Places)
             && sample::reads_beside(tested.check).is_some();
+        if let Some(prefixes) = prefixes {
+            return self.of_prefixes(slot, tested, &prefixes);
+        }
         if bits.count == 0 {
             return Ok(other);
         }
@@ -71,17 +80,62 @@ impl<'a> Space<'a> {
         };
         // PERF: of equality and membership all texts but its own have one result.
         let rest = sample::result_of(tested.test, &sample::text(OTHER));
+        if let Some(own) = own.filter(|_| other == rest && !free) {
+            let codes: BTreeSet<usize> = own.iter().map(|text| here.cells.code_of(text)).collect();
+            let mut results = BTreeMap::new();
+            for code in codes {
+                if let Some(text) = here.text_at(code) {
+                    results.insert(code, sample::result_of(tested.test, &sample::text(text)));
+                }
+            }
+            let runs = spots(&results, (rest, here.cells.len()));
+            return self.dd.switch(bits.var, bits.count, &runs);
+        }
         let results: Vec<Dd> = here
             .texts
             .iter()
-            .map(|text| match &own {
-                _ if free => other,
-                Some(own) if !own.contains(text) => rest,
-                _ => sample::result_of(tested.test, &sample::text(text)),
+            .map(|text| match free {
+                true => other,
+                false => sample::result_of(tested.test, &sample::text(text)),
             })
             .collect();
         let runs = here.text_runs(other, &results);
         self.dd.switch(bits.var, bits.count, &runs)
+    }
+
+    /// The result of a check that wants one of some prefixes: false for all texts without one.
+    fn of_prefixes(
+        &mut self,
+        slot: usize,
+        tested: Tested<'a, '_>,
+        prefixes: &[String],
+    ) -> Result<Dd, Stop> {
+        let Some((cells, bits)) = self
+            .slots
+            .get(slot)
+            .map(|slot| (slot.cells.clone(), slot.text))
+        else {
+            return Ok(FALSE);
+        };
+        let whole = tested.check.op.name == "starts_with";
+        let mut results = BTreeMap::new();
+        for code in cells.codes_of(prefixes) {
+            let constant = cells.get(code).and_then(Cell::constant);
+            let result = match (constant, cells.place(code, prefixes)) {
+                (Some(text), _) => sample::result_of(tested.test, &sample::text(text)),
+                (None, Among::None) => FALSE,
+                (None, Among::All) if whole => TRUE,
+                (None, Among::All | Among::Some) => {
+                    self.other_text(slot, tested, &Made::default())?
+                }
+            };
+            results.insert(code, result);
+        }
+        if bits.count == 0 {
+            return Ok(results.get(&0).copied().unwrap_or(FALSE));
+        }
+        self.dd
+            .switch(bits.var, bits.count, &spots(&results, (FALSE, cells.len())))
     }
 
     /// The result for texts other than the constants. `made`: of a text made from them.
@@ -294,6 +348,26 @@ impl<'a> Space<'a> {
         }
         Ok(result)
     }
+}
+
+/// Runs of so many codes with these results, and `rest` for all others.
+fn spots(results: &BTreeMap<usize, Dd>, (rest, codes): (Dd, usize)) -> Vec<(u32, Dd)> {
+    let mut runs: Vec<(u32, Dd)> = vec![(0, rest)];
+    let mut add = |code: usize, result: Dd| {
+        if runs.last().is_some_and(|(at, _)| *at == code as u32) {
+            runs.pop();
+        }
+        if runs.last().is_none_or(|(_, last)| *last != result) {
+            runs.push((code as u32, result));
+        }
+    };
+    for (&code, &result) in results {
+        add(code, result);
+        if code + 1 < codes && !results.contains_key(&(code + 1)) {
+            add(code + 1, rest);
+        }
+    }
+    runs
 }
 
 fn text_of(constant: &Const) -> Option<String> {

@@ -13,9 +13,13 @@ pub(super) struct Decided {
     pub(super) verdict: Rank,
     /// The deciding rule.
     pub(super) rule: Option<u32>,
+    /// The transforms before the deciding rule, in order.
+    pub(super) steps: Vec<u32>,
+    /// True if the rule denies because it is in error.
+    pub(super) failed: bool,
     /// The rules as a decision names them.
     pub(super) rules: Vec<String>,
-    /// The new arguments as JSON.
+    /// The arguments with which the call may run, as JSON; none of a denied one.
     pub(super) args: Option<String>,
     /// True if a host rule, which cannot be asked here, would have been asked.
     pub(super) asks_host: bool,
@@ -48,15 +52,15 @@ pub(super) fn decide(policy: &Policy, request: &str) -> Result<Decided, Stop> {
         Verdict::Allow if transformed => Verdict::Transform,
         verdict => verdict,
     };
-    let args = outcome
-        .transformed
-        .as_ref()
-        .filter(|_| verdict != Verdict::Deny);
+    let args = outcome.transformed.as_deref().unwrap_or(&parsed);
+    let args = (verdict != Verdict::Deny).then(|| args.args_json());
     Ok(Decided {
         verdict: verdict.into(),
         rule,
+        failed: matches!(outcome.decided, DecidedBy::ErrorDeny(..)),
+        steps: outcome.transforms.iter().map(|step| step.rule).collect(),
         rules: names,
-        args: args.map(|request| request.args_json()),
+        args,
         asks_host,
     })
 }
@@ -89,18 +93,18 @@ fn layered(
     if outcome.conflict.is_none() {
         names.push(last_name(policy, &outcome.deciding.decided));
     }
-    let args = outcome
-        .transformed
-        .as_ref()
-        .filter(|_| verdict != Verdict::Deny);
+    let args = outcome.transformed.as_deref().unwrap_or(request);
+    let args = (verdict != Verdict::Deny).then(|| args.args_json());
     Ok(Decided {
         verdict: verdict.into(),
         rule: match outcome.conflict {
             Some(_) => None,
             None => outcome.deciding.decided.rule(),
         },
+        failed: false,
+        steps: Vec::new(),
         rules: names,
-        args: args.map(|request| request.args_json()),
+        args,
         asks_host: false,
     })
 }

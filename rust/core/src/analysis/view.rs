@@ -3,6 +3,7 @@
 use super::Analysis;
 use super::budget::{Budget, Reason, Stop};
 use super::dd::Dd;
+use super::lazy::Lane;
 use super::policy::{Ends, Policy, Section};
 use super::space::{Space, Theory};
 
@@ -12,6 +13,8 @@ pub(super) struct View<'a> {
     pub(super) policies: Vec<&'a Policy>,
     /// The rules of each that can matter.
     pub(super) rules: Vec<Vec<u32>>,
+    /// The fewest rules for which a diagram of all of them may be too large.
+    pub(super) many: usize,
 }
 
 /// The parts of an analysis that a view borrows.
@@ -20,6 +23,7 @@ pub(super) struct Parts<'a> {
     pub(super) theory: &'a Theory,
     pub(super) budget: &'a Budget,
     pub(super) tools: &'a [String],
+    many: usize,
 }
 
 impl Analysis {
@@ -29,6 +33,7 @@ impl Analysis {
             theory: &self.theory,
             budget: &self.budget,
             tools,
+            many: self.many,
         }
     }
 }
@@ -66,6 +71,7 @@ impl<'a> View<'a> {
             space,
             policies,
             rules,
+            many: parts.many,
         }
     }
 
@@ -80,6 +86,28 @@ impl<'a> View<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The ways of each policy to decide; `None`: some rule is no match.
+    pub(super) fn lanes(&mut self) -> Result<Option<Vec<Lane<'a>>>, Stop> {
+        let all = self.policies.iter().zip(&self.rules);
+        let lanes: Option<Vec<Lane<'a>>> = all
+            .map(|(policy, rules)| Lane::new(policy, rules))
+            .collect();
+        if lanes.is_some() {
+            self.interleave()?;
+        }
+        Ok(lanes)
+    }
+
+    /// The ways of the only policy, if it has so many rules that a diagram of all of them may be too large.
+    pub(super) fn long_lane(&mut self) -> Result<Option<Lane<'a>>, Stop> {
+        match self.rules.first() {
+            Some(rules) if rules.len() >= self.many => {
+                Ok(self.lanes()?.and_then(|mut all| all.pop()))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The decisions of all policies of the view.

@@ -1,5 +1,6 @@
 //! Patterns that are equivalent to a comparison with one literal.
 
+use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 /// The literal test a pattern amounts to.
@@ -13,6 +14,32 @@ pub enum LiteralKind {
     Suffix(String),
     /// The text contains the literal: `abc`. The empty literal is in every text.
     Contains(String),
+}
+
+/// The most prefixes of one pattern.
+const PREFIXES: usize = 16;
+
+/// Texts with one of which every text begins that the pattern matches; `None`: there are no such texts, or too many.
+pub(super) fn prefixes(hir: &Hir) -> Option<Vec<String>> {
+    if !hir.properties().look_set_prefix().contains(Look::Start) {
+        return None;
+    }
+    let mut extractor = Extractor::new();
+    extractor.kind(ExtractKind::Prefix).limit_total(PREFIXES);
+    let found = extractor.extract(hir);
+    let mut prefixes = Vec::new();
+    for literal in found.literals()? {
+        let bytes = literal.as_bytes();
+        let valid = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(bytes.get(..error.valid_up_to())?).ok()?,
+        };
+        if valid.is_empty() {
+            return None;
+        }
+        prefixes.push(valid.to_owned());
+    }
+    Some(prefixes)
 }
 
 pub(super) fn kind(hir: &Hir) -> Option<LiteralKind> {

@@ -190,6 +190,12 @@ impl Pattern {
     pub fn literal_kind(&self) -> Option<LiteralKind> {
         self.inner.literal.clone()
     }
+
+    /// Texts with one of which every matching text begins; `None`: no such texts are known.
+    #[must_use]
+    pub fn prefixes(&self) -> Option<Vec<String>> {
+        literal::prefixes(&self.inner.hir)
+    }
 }
 
 /// The places in a pattern, its repetitions written out.

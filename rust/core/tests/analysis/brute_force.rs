@@ -54,12 +54,44 @@ fn named_tools(policies: &[&Value]) -> BTreeSet<String> {
     named
 }
 
+/// The fewest rules that are searched one by one: all are, and none is.
+const MANY: [usize; 2] = [1, 1000];
+
+/// Numbers for the terms of rules, and of the defaults: denials have those of the defaults.
+fn terms(policy: &Value) -> Vec<u64> {
+    let rules = policy["rules"].as_array().expect("a list").iter();
+    let own = rules.map(
+        |rule| match (rule["verdict"].as_str(), rule["id"].as_str()) {
+            (Some("deny"), _) | (_, None) => 0,
+            // Equal rules have equal terms.
+            (_, Some(id)) => 1 + u64::from(id.bytes().last().unwrap_or_default() % 3),
+        },
+    );
+    own.chain([0]).collect()
+}
+
+/// The terms of a decision.
+fn term(terms: &[u64], (verdict, rule): &Side) -> u64 {
+    match rule {
+        Some(rule) if verdict != "deny" => terms[usize::try_from(*rule).expect("an index")],
+        _ => 0,
+    }
+}
+
 fn compare(old: &Value, new: &Value, all: &[Value], counts: &mut Counts) {
+    for many in MANY {
+        compare_by(many, (old, new), all, counts);
+    }
+}
+
+fn compare_by(many: usize, (old, new): (&Value, &Value), all: &[Value], counts: &mut Counts) {
     let (before, after) = (program(old), program(new));
+    let (terms_old, terms_new) = (terms(old), terms(new));
     let answer = ask(
         &mut analysis(&[old, new], Budget::default()),
-        &json!({"ask": "compare", "old": 0, "new": 1}),
+        &json!({"ask": "compare", "old": 0, "new": 1, "many": many, "terms": [terms_old, terms_new]}),
     );
+    let mut termed: BTreeSet<(String, u64, u64)> = BTreeSet::new();
     let context = || format!("{old}\n{new}\n{answer}");
     check_reasons(&answer["unknown"], &context());
     let complete = answer["complete"].as_bool().expect("a bool");
@@ -71,6 +103,17 @@ fn compare(old: &Value, new: &Value, all: &[Value], counts: &mut Counts) {
             let ((left, left_args), (right, right_args)) =
                 (decide(&before, witness), decide(&after, witness));
             assert_eq!((&left, &right), (&one, &other), "{}", context());
+            if region["change"] == "terms" {
+                let numbers = (term(&terms_old, &left), term(&terms_new, &right));
+                assert_eq!(left.0, right.0, "{}", context());
+                assert_ne!(numbers.0, numbers.1, "{}", context());
+                assert!(
+                    termed.insert((left.0, numbers.0, numbers.1)),
+                    "{}",
+                    context()
+                );
+                continue;
+            }
             assert!(
                 left.0 != right.0 || left_args != right_args,
                 "{}",
@@ -86,6 +129,11 @@ fn compare(old: &Value, new: &Value, all: &[Value], counts: &mut Counts) {
             (decide(&before, request), decide(&after, request));
         if left.0 != right.0 || left_args != right_args {
             seen.insert((tool_of(request, &named), left, right), request);
+        } else if complete {
+            let numbers = (term(&terms_old, &left), term(&terms_new, &right));
+            let key = (left.0, numbers.0, numbers.1);
+            let known = numbers.0 == numbers.1 || termed.contains(&key);
+            assert!(known, "{key:?} {request}\n{}", context());
         }
     }
     assert!(
@@ -107,9 +155,18 @@ fn compare(old: &Value, new: &Value, all: &[Value], counts: &mut Counts) {
 }
 
 fn rules(policy: &Value, all: &[Value], counts: &mut Counts) {
+    for many in MANY {
+        rules_by(many, policy, all, counts);
+    }
+}
+
+fn rules_by(many: usize, policy: &Value, all: &[Value], counts: &mut Counts) {
     let program_ = program(policy);
     let mut asked = analysis(&[policy], Budget::default());
-    let answer = ask(&mut asked, &json!({"ask": "rules", "policy": 0}));
+    let answer = ask(
+        &mut asked,
+        &json!({"ask": "rules", "policy": 0, "many": many}),
+    );
     let decided: BTreeSet<Option<u64>> = all
         .iter()
         .map(|request| decide(&program_, request).0.1)
@@ -127,7 +184,8 @@ fn rules(policy: &Value, all: &[Value], counts: &mut Counts) {
         }
     }
     for verdict in ["allow", "deny", "dry_run", "approve_required", "transform"] {
-        let question = json!({"ask": "find", "where": [{"policy": 0, "verdicts": [verdict]}]});
+        let question =
+            json!({"ask": "find", "where": [{"policy": 0, "verdicts": [verdict]}], "many": many});
         let found = ask(&mut asked, &question);
         let exists = all
             .iter()
@@ -160,6 +218,8 @@ fn run(fragment: Fragment, seeds: std::ops::Range<u64>) -> Counts {
         rules(&old, &all, &mut counts);
         compare(&old, &new, &all, &mut counts);
         compare(&old, &old, &all, &mut counts);
+        let other = policy(&mut random, fragment);
+        compare(&old, &other, &all, &mut counts);
     }
     counts
 }
