@@ -8,6 +8,7 @@ use super::budget::Stop;
 use super::dd::{Dd, FALSE, Operation, TRUE};
 use super::policy::{End, Ends, Policy, Rank, Section};
 use super::space::Space;
+use super::transform::Changed;
 
 /// The terminal of: no layer so far has an opinion.
 const NOTHING: Dd = Dd::terminal(1 << 29);
@@ -53,6 +54,19 @@ impl Operation for Step<'_> {
 /// Returns true for an end of which the rest is not followed: new arguments, or a rule that only the evaluator knows.
 fn is_open(end: &End) -> bool {
     end.unknown.is_some() || (!end.transforms.is_empty() && end.verdict != Some(Rank::Deny))
+}
+
+/// Returns true if transforms among the rules of a layer, `own`, change what the other rules may read: one that has no
+/// opinion on a call can have one on the new arguments.
+fn changes_for_others(policy: &Policy, rules: &[u32], own: &[u32]) -> bool {
+    let mut changed = Changed::default();
+    for &rule in own {
+        if let Some(change) = policy.change(rule) {
+            changed = changed.with(change, policy.change_number(rule));
+        }
+    }
+    let mut others = rules.iter().filter(|rule| !own.contains(rule));
+    others.any(|rule| changed.touches(policy, *rule))
 }
 
 fn is_default(end: &End) -> bool {
@@ -109,7 +123,11 @@ impl<'a> Space<'a> {
             let section = Section {
                 defaults: layer.defaults,
             };
-            opinions.push((layer, self.decision((policy, section), &own, ends)?));
+            let mut opinion = self.decision((policy, section), &own, ends)?;
+            if changes_for_others(policy, rules, &own) {
+                opinion = self.without_changes(opinion, (&lost, ends))?;
+            }
+            opinions.push((layer, opinion));
         }
         let abstains = layers.combine != Combine::Strictest;
         let chooses = matches!(layers.combine, Combine::First | Combine::Last);
@@ -161,6 +179,22 @@ impl<'a> Space<'a> {
             .dd
             .choose(decided, [best, with_default, with_default])?;
         self.joint(policy, joined, ends)
+    }
+
+    /// The ends of a layer whose new arguments other layers read: they are not followed.
+    fn without_changes(
+        &mut self,
+        opinion: Dd,
+        (lost, ends): (&End, &mut Ends),
+    ) -> Result<Dd, Stop> {
+        let id = self.dd.operation();
+        self.dd.map(id, opinion, &mut |value| {
+            let is_lost = ends.get(value).is_some_and(is_open);
+            match is_lost {
+                true => Dd::terminal(ends.number(lost.clone())),
+                false => Dd::terminal(value),
+            }
+        })
     }
 
     fn step(
