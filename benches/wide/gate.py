@@ -1,4 +1,4 @@
-"""The gate of wide workloads: Bobcat beside the floor in C, in one run, must keep these ratios.
+"""The gate of wide workloads: Bobcat beside the floor in C, in one run, must keep this ratio.
 
 Three fixed seeds unless `--random N` asks for N random ones, which are printed. A ratio is the mean of the seeds.
 """
@@ -16,7 +16,9 @@ from wide.run import measure
 
 SEEDS = (1, 2, 3)
 PASSES = 9
-LIMITS = {("wide", 10): 1.8, ("wide", 100): 2.0, ("wide", 1_000): 2.5, ("deep", 1_000): 1.9, ("flat", 1_000): 2.8}
+WORKLOADS = (("wide", 10), ("wide", 100), ("wide", 1_000), ("deep", 1_000), ("flat", 1_000), ("adversarial", 1_000))
+LIMIT = 1.7
+"""The goal is 1.5; the rest is for machines with other work."""
 
 
 def main() -> int:
@@ -28,15 +30,15 @@ def main() -> int:
     seeds = [system.randrange(1_000_000) for _ in range(given.random)] or SEEDS
     print(f"wide workloads, seeds {', '.join(map(str, seeds))}", flush=True)
     failed = False
-    for (shape, rules), limit in LIMITS.items():
+    for shape, rules in WORKLOADS:
         ratios = []
         for seed in seeds:
             figures = measure(wide_workload(rules, seed, shape=shape), PASSES, (bobcat_engine, floor_engine))
             ratios.append(figures["Bobcat"] / figures["floor in C"])
         ratio = statistics.fmean(ratios)
-        failed |= ratio > limit
-        word = "TOO SLOW" if ratio > limit else "ok"
-        print(f"{shape:>6} {rules:>6} rules: {ratio:.2f} times the floor (at most {limit:g}): {word}", flush=True)
+        failed |= ratio > LIMIT
+        word = "TOO SLOW" if ratio > LIMIT else "ok"
+        print(f"{shape:>11} {rules:>6} rules: {ratio:.2f} times the floor (at most {LIMIT:g}): {word}", flush=True)
     return int(failed)
 
 
