@@ -185,8 +185,8 @@ def _own(rules: int, side: str, kind: str) -> Policy:
         name = f"{number}" if number % 2 else f"{side}{number}"
         match: Any = {  # Any: plain data
             "amount": {"args.amount": number},
-            "starts_with": {"args.path.starts_with": f"/work/{name}/"},
-            "matches": {"args.path.matches": f"^/work/{name}/[a-z]+[.]md$"},
+            "starts_with": {"args.path.starts_with": f"/srv/{name}/"},
+            "matches": {"args.path.matches": f"^/srv/{name}/[a-z]+[.]md$"},
         }[kind]
         asks = (number + (side == "b")) % 3 > 0
         rule: dict[str, Any] = {  # Any: plain data
@@ -205,7 +205,7 @@ def _transforming(rules: int, side: str) -> Policy:
     found: list[dict[str, Any]] = []  # Any: plain data
     for number in range(rules):
         name = f"{number}" if number % 2 else f"{side}{number}"
-        match: dict[str, Any] = {"tool": "t", "args.path.starts_with": f"/work/{name}/"}
+        match: dict[str, Any] = {"tool": "t", "args.path.starts_with": f"/srv/{name}/"}
         rule: dict[str, Any] = {"id": f"{side}{number}", "match": match, "decision": "allow"}
         if number % 10 == 0:
             match["args.limit.gt"] = 100

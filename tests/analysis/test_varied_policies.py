@@ -54,6 +54,14 @@ def permits_more(old: Decision, new: Decision) -> bool:
     return ORDER.index(new.verdict.value) > ORDER.index(old.verdict.value)
 
 
+def test_a_denial_by_a_rule_with_obligations_differs_from_one_by_an_error() -> None:
+    chance = random.Random(1314)
+    old, new = (Policy.compile(policy_source(chance)) for _ in range(2))
+    regions = [region for region in diff(old, new).regions if region.terms]
+    assert [(region.old.rule.id, region.new.rule.id) for region in regions] == [("r4", "r3")] * len(regions)
+    assert regions
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_difference_has_a_region_or_a_reason(part: int, record_property: Any) -> None:
     unknown = 0

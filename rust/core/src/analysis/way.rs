@@ -70,8 +70,12 @@ impl Way {
         let (own, other) = (self.sequence(), sequence(&decided.steps, decided.rule));
         let same = own.iter().zip(&other).take_while(|(one, two)| one == two);
         let same = same.count();
+        // A rule that restricts denies by its error, too, on other terms.
+        let by_error = self.rule.is_some() && self.how == How::Fails;
         match (own.get(same), other.get(same)) {
-            (None, None) if self.verdict == decided.verdict => Beside::Same,
+            (None, None) if self.verdict == decided.verdict && by_error == decided.failed => {
+                Beside::Same
+            }
             (own, Some(other)) if own.is_none_or(|own| other < own) => {
                 Beside::Earlier(same, *other)
             }
