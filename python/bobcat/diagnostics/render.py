@@ -116,9 +116,11 @@ def _marked(line: str, span: Span) -> tuple[str, str]:
     # PERF: a policy of one line can have megabytes and a thousand findings; only the displayed part is processed.
     first = max(0, start - WIDTH) if len(line) > MAX_WIDE else 0
     window = line[first : start + WIDTH] if len(line) > MAX_WIDE else line
-    cells = [
-        " " * TAB if char == "\t" else cell for char, cell in zip(window, safe_cells(window, _UNSEEN), strict=True)
-    ]
+    if window.isascii() and window.isprintable():  # PERF: most lines; each character takes one column
+        cells: Sequence[str] = window
+    else:
+        safe = safe_cells(window, _UNSEEN)
+        cells = [" " * TAB if char == "\t" else cell for char, cell in zip(window, safe, strict=True)]
     at, stop = start - first, min(end - first, len(window))
     before, marked = _width(cells[:at]), max(1, _width(cells[at:stop]))
     text = "".join(cells)
@@ -133,6 +135,8 @@ def _marked(line: str, span: Span) -> tuple[str, str]:
 
 
 def _width(cells: Sequence[str]) -> int:
+    if isinstance(cells, str):
+        return len(cells)
     return sum(columns(char) for cell in cells for char in cell)
 
 
