@@ -76,6 +76,8 @@ class Automaton:
     _edges: list[list[tuple[Chars, int]]] = field(default_factory=list)
     _free: list[list[tuple[Assert | None, int]]] = field(default_factory=list)
     _known: dict[tuple[_Set, str, str], _State] = field(default_factory=dict)
+    _closures: dict[tuple[_Set, str, str], frozenset[int]] = field(default_factory=dict)
+    _moves: dict[tuple[int, str], list[int]] = field(default_factory=dict)
     work: int = 0
     """States visited, except cached ones."""
     _end: int = 0
@@ -99,20 +101,31 @@ class Automaton:
         char = char.lower()[:1] if self.lower else char
         key = (*state, char)
         if key not in self._known:
-            here = self._closure(state[0], state[1], char)
+            kind = _kind(char)
+            here = self._closure(*state, kind)
             self.work += len(here)
-            if self._end in here:
-                self._known[key] = _FOUND
-            else:
-                moved = {target for item in here for chars, target in self._edges[item] if chars.holds(char)}
-                self._known[key] = frozenset((*self._again, *moved)), _kind(char)
+            self._known[key] = _FOUND if self._end in here else (self._moved(here, char), kind)
         return self._known[key]
 
     def accepts(self, state: _State) -> bool:
         """Return true if the pattern is found in the text that led to a state."""
-        return state is None or self._end in self._closure(state[0], state[1], "")
+        return state is None or self._end in self._closure(*state, "")
 
-    def _closure(self, states: _Set, before: str, after: str) -> set[int]:
+    def _moved(self, states: frozenset[int], char: str) -> _Set:
+        moves = self._moves
+        found = set(self._again)
+        for item in states:
+            if (item, char) not in moves:
+                moves[item, char] = [target for chars, target in self._edges[item] if chars.holds(char)]
+            found.update(moves[item, char])
+        return frozenset(found)
+
+    def _closure(self, states: _Set, before: str, after: str) -> frozenset[int]:
+        """Return the states reached without a character, between two kinds of characters."""
+        key = states, before, after
+        known = self._closures.get(key)
+        if known is not None:
+            return known
         found = set(states)
         waiting = list(states)
         while waiting:
@@ -120,7 +133,8 @@ class Automaton:
                 if target not in found and (assertion is None or _holds(assertion, before, after)):
                     found.add(target)
                     waiting.append(target)
-        return found
+        self._closures[key] = closed = frozenset(found)
+        return closed
 
     def _state(self) -> int:
         if len(self._edges) >= MAX_STATES:
@@ -188,19 +202,20 @@ def find_text(wanted: Sequence[tuple[Automaton, bool]], budget: SearchBudget, lo
     waiting: deque[tuple[tuple[_State, ...], str]] = deque([(first, "")])
     seen = {first}
     empty: str | None = None
-    done = sum(machine.work for machine in machines) // STATES_PER_STEP
+    work = sum(machine.work for machine in machines)
+    goals = [want for _, want in wanted]
     while waiting:
         states, text = waiting.popleft()
-        if all(machine.accepts(state) is want for (machine, want), state in zip(wanted, states, strict=True)):
+        if all([machine.accepts(state) is want for (machine, want), state in zip(wanted, states, strict=True)]):
             if text:
                 return text
             empty = text
-        if len(text) >= longest or any(_over(state) is want for (_, want), state in zip(wanted, states, strict=True)):
+        if len(text) >= longest or any([_over(state) is want for want, state in zip(goals, states, strict=True)]):
             continue
-        budget.spend(len(alphabet) + sum(machine.work for machine in machines) // STATES_PER_STEP - done)
-        done = sum(machine.work for machine in machines) // STATES_PER_STEP
+        done, work = work, sum([machine.work for machine in machines])
+        budget.spend(len(alphabet) + work // STATES_PER_STEP - done // STATES_PER_STEP)
         for char in alphabet:
-            after = tuple(machine.step(state, char) for machine, state in zip(machines, states, strict=True))
+            after = tuple([machine.step(state, char) for machine, state in zip(machines, states, strict=True)])
             if after not in seen:
                 seen.add(after)
                 waiting.append((after, text + char))
@@ -267,6 +282,7 @@ def _kind(char: str) -> str:
 
 
 def _holds(assertion: Assert, before: str, after: str) -> bool:
+    """Return true if an assertion holds between two kinds of characters."""
     match assertion.kind:
         case "text_start":
             return before == ""
@@ -275,10 +291,10 @@ def _holds(assertion: Assert, before: str, after: str) -> bool:
         case "line_start":
             return before in ("", "n")
         case "line_end":
-            return after in ("", "\n")
+            return after in ("", "n")
         case "word":
-            return (before == "w") is not (_kind(after) == "w")
+            return (before == "w") is not (after == "w")
         case "not_word":
-            return (before == "w") is (_kind(after) == "w")
+            return (before == "w") is (after == "w")
         case _:
             assert_never(assertion.kind)
