@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import campaign
 from bobcat.ir import construct
+from bobcat.ir.conjuncts import conjuncts
 from bobcat.ir.schema import Expr, IrRule
-from bobcat.lint.implication import PathCondition, clash, conditions, conjuncts, covers, is_lenient
+from bobcat.lint.implication import PathCondition, clash, conditions, covers, is_lenient
 from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 from oracle.operators import TRUE
 from oracle.reference import evaluate_match

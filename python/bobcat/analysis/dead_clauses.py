@@ -13,10 +13,10 @@ from bobcat.analysis.engine import Data, Effort, Questions
 from bobcat.analysis.live_clauses import Calls
 from bobcat.bundle.model import Policy
 from bobcat.ir import construct
+from bobcat.ir.conjuncts import named_tools, shared_tools
 from bobcat.ir.memory import used
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, NotExpr
 from bobcat.ir.visit import children, leaves
-from bobcat.lint.subject import named_tools, shared_tools
 
 NO_CALLS: Mapping[int, Data] = MappingProxyType({})
 MAX_CLAUSES = 2_000

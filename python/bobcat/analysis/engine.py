@@ -16,10 +16,10 @@ from bobcat.analysis.model import Answer, Proof, Reason, RuleRef, Unknown, Witne
 from bobcat.analysis.plain_calls import plainer
 from bobcat.bundle.model import Policy
 from bobcat.errors import AnalysisError, BundleError, RequestError
+from bobcat.ir.conjuncts import named_tools
 from bobcat.ir.pretty import path_text
 from bobcat.ir.schema import IrRule
 from bobcat.ir.visit import leaves
-from bobcat.lint.subject import named_tools
 from bobcat.model.decision import ActionRequest
 from bobcat.model.request_json import request_from_data
 

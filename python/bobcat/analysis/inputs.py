@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 from bobcat.bundle.load import is_bundle, load_bundle
 from bobcat.bundle.model import Policy
-from bobcat.compiler import compile_policy, load_policy_file
 from bobcat.errors import PolicyWarning
 from bobcat.ir import construct
 from bobcat.ir.schema import Defaults
@@ -26,6 +25,11 @@ def policy_of(given: PolicyInput) -> Policy:
     """Return the policy in question. Raises `PolicyCompileError` and `BundleError` as `Policy.compile` does."""
     if isinstance(given, Policy):
         return given
+    data = _bundle_in(given)
+    if data is not None:
+        return load_bundle(data)
+    from bobcat.compiler import compile_policy, load_policy_file  # PERF: a bundle needs no front end
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)
         if not isinstance(given, os.PathLike):
@@ -33,15 +37,22 @@ def policy_of(given: PolicyInput) -> Policy:
         path = os.fspath(given)
         if path.endswith(_MODULE):
             return _of_module(path)
-        try:
-            data = Path(path).read_bytes()
-        except OSError:
-            return load_policy_file(path)  # it has the words for a file that cannot be read
-        return load_bundle(data) if is_bundle(data) else load_policy_file(path)
+        return load_policy_file(path)
+
+
+def _bundle_in(given: PolicyInput) -> bytes | None:
+    if not isinstance(given, os.PathLike):
+        return None
+    try:
+        data = Path(given).read_bytes()
+    except OSError:
+        return None  # the compiler has the words for a file that cannot be read
+    return data if is_bundle(data) else None
 
 
 def _of_module(path: str) -> Policy:
     from bobcat.build.rule_module import is_policy, load_rules
+    from bobcat.compiler import compile_policy
 
     rules = load_rules(Path(path).read_text("utf-8"), path).rules
     built = [rule for rule in rules if is_policy(rule)]

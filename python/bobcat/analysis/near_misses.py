@@ -20,10 +20,10 @@ from bobcat.bounds.decisions import is_monitored
 from bobcat.bundle.model import Policy
 from bobcat.errors import RequestError
 from bobcat.frontend.suggest import closest
+from bobcat.ir.conjuncts import named_tools
 from bobcat.ir.schema import IrRule
 from bobcat.ir.visit import leaves
 from bobcat.lint.implication import PERMITS
-from bobcat.lint.subject import named_tools
 from bobcat.model.request_json import request_from_data
 
 MAX_BASES = 8

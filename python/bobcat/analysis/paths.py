@@ -6,10 +6,10 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
+from bobcat.ir.conjuncts import named_tools
 from bobcat.ir.memory import reads_memory
 from bobcat.ir.schema import IrPolicy, IrRule, Leaf
 from bobcat.ir.visit import leaves, refs
-from bobcat.lint.subject import named_tools
 
 Path: TypeAlias = tuple[str, ...]
 Data: TypeAlias = dict[str, Any]  # Any: JSON

@@ -13,8 +13,8 @@ from bobcat.analysis.inputs import PolicyInput, policy_of
 from bobcat.analysis.model import ORDER, PERMITTED, Answer, JsonData, Proof, RuleRef, Unknown, Witness, reasons_json
 from bobcat.bounds.decisions import is_monitored
 from bobcat.bundle.model import Policy
+from bobcat.ir.conjuncts import named_tools
 from bobcat.ir.schema import IrRule
-from bobcat.lint.subject import named_tools
 from bobcat.model.decision import ActionRequest
 
 MAX_ASKED = 100

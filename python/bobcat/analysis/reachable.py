@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from bobcat.analysis.engine import Constraint, Effort, Progress, Questions
 from bobcat.analysis.inputs import MatchInput, PolicyInput, policy_of
-from bobcat.analysis.matches import match_policy
 from bobcat.analysis.model import ORDER, Answer
 
 
@@ -33,6 +32,8 @@ def can(
     where: list[Constraint] = [{"policy": 0, "verdicts": verdicts}]
     policies = [policy_of(policy)]
     if when is not None:
+        from bobcat.analysis.matches import match_policy  # PERF: other questions need no front end
+
         policies.append(match_policy(when, name="when"))
         where.append({"match": 1, "is": ["true"]})
     if tool is not None:

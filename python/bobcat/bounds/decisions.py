@@ -15,9 +15,9 @@ from bobcat.bounds.code_outcomes import ABSTAINS, ALL, RAISES, verdicts_of
 from bobcat.bounds.known import HAS_SHADOW, REVERSIBLE, TOOL, Exactly, Fact, Known, is_text
 from bobcat.bounds.layers import LayerBound, combined
 from bobcat.bounds.outcomes import ABSENT, ERROR, FALSE, TRUE, Outcomes
+from bobcat.ir.conjuncts import named_tools
 from bobcat.ir.schema import AnyRule, Defaults, FunctionRule, HostRule, IrPolicy, IrRule, Transform
 from bobcat.lint.implication import PERMITS
-from bobcat.lint.subject import named_tools
 
 ORDER = ("allow", "transform", "dry_run", "approve_required", "deny")
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bobcat.ir.canonical import encode, encode_value
+from bobcat.ir.conjuncts import conjuncts
 from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import walk
 from bobcat.language.facets import IR_OPERATORS
@@ -20,11 +21,6 @@ from bobcat.lint.lazy_attribute import lazy
 PERMITS = frozenset(("allow", "transform"))
 _ORDER = frozenset(("gt", "ge", "lt", "le", "between"))
 Path = tuple[str, ...]
-
-
-def conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    """Return the conjuncts of a match; the match itself if it is not a conjunction."""
-    return expr.items if isinstance(expr, AllExpr) and expr.items else (expr,)
 
 
 class PathCondition:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from bobcat.ir.conjuncts import conjuncts
 from bobcat.ir.memory import TASK, names_of
 from bobcat.ir.schema import (
     AllFormula,
@@ -22,7 +23,7 @@ from bobcat.ir.schema import (
     Since,
     Source,
 )
-from bobcat.lint.implication import PERMITS, PathCondition, clash, conjuncts
+from bobcat.lint.implication import PERMITS, PathCondition, clash
 from bobcat.lint.subject import LintContext, PlacedLeaf, RuleFacts
 
 _RUNS = (*PERMITS, "approve_required")

@@ -16,12 +16,13 @@ from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Related, Span
 from bobcat.ir import construct
+from bobcat.ir.conjuncts import conjuncts, named_tools
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, Head, IrPolicy, IrRule, Leaf, NotExpr, Operator
 from bobcat.ir.visit import refs
 from bobcat.language.facets import IR_OPERATORS
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.calls import CallFinder, CallSearchResult, ExampleCall
-from bobcat.lint.implication import PERMITS, Conjunction, PathCondition, conditions, conjuncts
+from bobcat.lint.implication import PERMITS, Conjunction, PathCondition, conditions
 from bobcat.lint.implication import Path as Path
 from bobcat.lint.lazy_attribute import lazy
 
@@ -351,19 +352,3 @@ def placed_leaves(expr: Expr) -> Iterator[PlacedLeaf]:
                 waiting.append((item, not positive))
             case AllExpr(items) | AnyExpr(items):
                 waiting.extend((item, positive) for item in reversed(items))
-
-
-def named_tools(rule: IrRule) -> tuple[str, ...]:
-    """Return the tools that a match names; empty if it is about any tool."""
-    for item in conjuncts(rule.match):
-        if isinstance(item, Leaf) and item.head == "tool" and item.op == "eq" and isinstance(item.operand, str):
-            return (item.operand,)
-        if isinstance(item, Leaf) and item.head == "tool" and item.op == "in" and isinstance(item.operand, list):
-            return tuple(item.operand)
-    return ()
-
-
-def shared_tools(left: Iterable[str], right: Iterable[str]) -> bool:
-    """Return true if two rules may be about one tool, according to the tools that they name."""
-    first, second = set(left), set(right)
-    return not first or not second or bool(first & second)

@@ -206,13 +206,13 @@ def find_text(wanted: Sequence[tuple[Automaton, bool]], budget: SearchBudget, lo
     goals = [want for _, want in wanted]
     while waiting:
         states, text = waiting.popleft()
-        if all([machine.accepts(state) is want for (machine, want), state in zip(wanted, states, strict=True)]):
+        if all(machine.accepts(state) is want for (machine, want), state in zip(wanted, states, strict=True)):
             if text:
                 return text
             empty = text
-        if len(text) >= longest or any([_over(state) is want for want, state in zip(goals, states, strict=True)]):
+        if len(text) >= longest or any(_over(state) is want for want, state in zip(goals, states, strict=True)):
             continue
-        done, work = work, sum([machine.work for machine in machines])
+        done, work = work, sum(machine.work for machine in machines)
         budget.spend(len(alphabet) + work // STATES_PER_STEP - done // STATES_PER_STEP)
         for char in alphabet:
             after = tuple([machine.step(state, char) for machine, state in zip(machines, states, strict=True)])

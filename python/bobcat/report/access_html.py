@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from bobcat.bounds.decisions import ORDER, Cell, Part
 from bobcat.bounds.known import CALLER, ENVIRONMENT, Path
+from bobcat.ir.conjuncts import conjuncts
 from bobcat.ir.pretty import expr_lines
 from bobcat.ir.schema import IrRule, Leaf
-from bobcat.lint.implication import conjuncts
 from bobcat.pages.html import code, section, table, text
 from bobcat.report.access import MAX_ROWS, Row
 from bobcat.report.columns import NOUNS, Column

@@ -19,6 +19,7 @@ from bobcat.analysis.model import Proof, Reason, Unknown, Witness
 from bobcat.bundle.model import Policy
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
+from bobcat.ir.conjuncts import named_tools
 from bobcat.ir.schema import (
     AllExpr,
     AnyExpr,
@@ -35,7 +36,6 @@ from bobcat.ir.schema import (
     Source,
 )
 from bobcat.ir.visit import formula_parts
-from bobcat.lint.subject import named_tools
 from bobcat.model.decision import ActionRequest
 
 RESULT = "bobcat result"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from bobcat.bundle.model import Policy
 from bobcat.ir import construct
+from bobcat.ir.conjuncts import named_tools
 from bobcat.ir.memory import names_in_code, names_of
 from bobcat.ir.schema import (
     AllFormula,
@@ -25,7 +26,6 @@ from bobcat.ir.schema import (
     Source,
 )
 from bobcat.ir.visit import definition_exprs, formula_parts
-from bobcat.lint.subject import named_tools
 
 
 def relevant(

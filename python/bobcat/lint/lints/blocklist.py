@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bobcat.diagnostics.model import Findings
+from bobcat.ir.conjuncts import shared_tools
 from bobcat.ir.schema import Const
 from bobcat.language.facets import IR_OPERATORS
 from bobcat.lint.lints.negative_only import tests_text, unlisted_call
-from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shared_tools
+from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring
 from bobcat.lint.texts import is_command, runs_commands
 
 CODES = ("W0128", "W0129")
