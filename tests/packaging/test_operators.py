@@ -44,6 +44,7 @@ NAMED: dict[str, str] = {
     "python/bobcat/bounds/outcomes.py": "eq in not_in",
     "python/bobcat/report/columns.py": "eq in not_in",
     "python/bobcat/text/prometheus.py": "le",  # a label of Prometheus
+    "python/bobcat/ir/conjuncts.py": "eq in",  # the tools that a match names
     "python/bobcat/ir/schema.py": "first",  # a combiner of layers
     "python/bobcat/traffic/usage.py": "eq in",  # the literals that a clause names: tools and environments
     "python/bobcat/build/conditions.py": "length",  # an example in a message
