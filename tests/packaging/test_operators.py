@@ -39,6 +39,7 @@ ABOUT_OPERATORS = ("python/bobcat/lint/", "python/bobcat/analysis/sequences/", "
 NAMED: dict[str, str] = {
     "python/bobcat/analysis/changed_call.py": "eq",  # a value that a changed call keeps
     "python/bobcat/analysis/dead_rules.py": "matches",  # a field of an answer
+    "python/bobcat/analysis/tool_names.py": "eq in matches",  # tests that name tools, and globs
     "python/bobcat/proposals/extension.py": "lt",  # the end of a grant's time
     "python/bobcat/bounds/code_outcomes.py": "eq in not_in",  # tests of known tools, here and below
     "python/bobcat/bounds/outcomes.py": "eq in not_in",

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from bobcat.analysis.calls import call_data, plain
+from bobcat.analysis.code_paths import functions_read
 from bobcat.analysis.engine import Constraint, Effort, Progress, Questions
 from bobcat.analysis.inputs import PolicyInput, policy_of
 from bobcat.analysis.matches import RESTRICTS, policy_of_match
@@ -76,7 +77,7 @@ def flip(
     subject = policy_of(policy)
     given = subject.evaluate(request).verdict.value
     wanted = ([verdict] if isinstance(verdict, str) else list(verdict)) or [name for name in ORDER if name != given]
-    return _Search(subject, request, wanted, Effort(budget, progress)).run()
+    return _Search(subject, request, wanted, Effort.within(budget, progress)).run()
 
 
 class _Search:
@@ -95,7 +96,8 @@ class _Search:
             "context": context_data(request.context),
         }
         markers = [("declared", "reversible"), ("declared", "has_shadow")]
-        read = [*paths_read(rules_about(policy.ir, request.tool)), *markers]
+        about = paths_read(rules_about(policy.ir, request.tool))
+        read = [*about, *functions_read(policy.ir, request.tool), *markers]
         self._read = [path for path in dict.fromkeys(read) if path != ("tool",)]
         self._paths = [path for path in self._read if not _has_longer(path, read)]
 

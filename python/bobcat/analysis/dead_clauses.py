@@ -25,10 +25,11 @@ MAX_CLAUSES = 2_000
 
 def dead_places(
     policy: Policy, indexes: Sequence[int], effort: Effort, calls: Mapping[int, Data] = NO_CALLS
-) -> Iterator[tuple[int, tuple[int, ...]]]:
+) -> Iterator[tuple[int, tuple[int, ...] | None]]:
     """Yield the dead clauses of some rules: the index of the rule, and the child numbers from the root of its match.
 
-    A clause inside of a dead one is left out. `calls` are requests that rules decide, by their index.
+    A clause inside of a dead one is left out. None in place of the numbers: the time was over before all clauses of the
+    rule were compared. `calls` are requests that rules decide, by their index.
     """
     left = MAX_CLAUSES
     known = Calls(calls)
@@ -41,6 +42,8 @@ def dead_places(
             if is_dead and not any(at[: len(other)] == other for other in found):
                 found.append(at)
                 yield index, at
+        if places and effort.is_over:
+            yield index, None
 
 
 def _dead(
@@ -52,6 +55,9 @@ def _dead(
     known: Calls,
 ) -> Iterator[bool]:
     """Yield for each place of a match whether the policy decides every call alike, on the same terms, without it."""
+    if effort.is_over:
+        yield from (False for _ in places)
+        return
     if not places:
         return
     rule = policy.ir.rules[index]

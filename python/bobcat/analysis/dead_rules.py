@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -9,19 +10,21 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from bobcat.analysis.dead_clauses import clause_at, dead_places
+from bobcat.analysis.deciding import DecidingRules
 from bobcat.analysis.difference import compare
-from bobcat.analysis.engine import Data, Effort, Progress, Questions, rule_ref
+from bobcat.analysis.engine import OUT_OF_TIME, Data, Effort, Progress, Questions, rule_ref
 from bobcat.analysis.inputs import PolicyInput, policy_of
-from bobcat.analysis.model import JsonData, Proof, Reason, RuleRef, place_json, reasons_json
+from bobcat.analysis.model import Answer, JsonData, Proof, Reason, RuleRef, Unknown, Witness, place_json, reasons_json
 from bobcat.bounds.decisions import is_monitored
 from bobcat.bundle.model import Policy
 from bobcat.diagnostics.model import Diagnostic, Span
 from bobcat.ir.memory import used
 from bobcat.ir.pretty import expr_lines
-from bobcat.ir.schema import IrRule
+from bobcat.ir.schema import FunctionRule, IrRule
 
 Why: TypeAlias = Literal["contradiction", "shadowed"]
 """`contradiction`: no call makes the match true; `shadowed`: other rules decide every call that does."""
+CLAUSES_LEFT = Reason(OUT_OF_TIME.code, "the time was over before all clauses of the rule were compared")
 _UNUSED_PREDICATE = "W0107"
 
 
@@ -97,11 +100,11 @@ def dead(
 ) -> DeadParts:
     """Return the rules that decide no call and, with `clauses`, the clauses that change no decision.
 
-    Monitored rules take no part in decisions and are left out. `budget` is the limit in seconds for the rules, and for
-    each clause.
+    Monitored rules take no part in decisions and are left out. `budget` is the limit in seconds: what is not reached
+    in time is unknown.
     """
     subject = policy_of(policy)
-    questions = Questions([subject], Effort(budget, progress))
+    questions = Questions([subject], Effort.within(budget, progress))
     rules: list[DeadRule] = []
     unknown: list[UndecidedRule] = []
     live: dict[int, Data] = {}
@@ -119,19 +122,46 @@ def dead(
             if not joined.same:
                 continue
         if item["decides"] == "none":
-            taken_by = _needed(subject, index, item["culprits"], questions.effort)
-            culprits = tuple(rule_ref(subject, number) for number in taken_by)
-            contradiction = item["matches"] == "none"
-            rules.append(DeadRule(ref, "contradiction" if contradiction else "shadowed", culprits))
+            rules.append(_dead_rule(subject, index, item, questions.effort))
         elif item["decides"] == "unknown":
             unknown.append(UndecidedRule(ref, questions.reasons(item["reasons"])))
         else:
             live[index] = item["witness"]
     looked_at = list(live) if clauses and not subject.python_rules else []
-    places = dead_places(subject, looked_at, Effort(budget), live)
-    dead_clauses = tuple(_dead_clause(subject, index, at) for index, at in places)
+    dead_clauses = []
+    for index, at in dead_places(subject, looked_at, Effort(questions.effort.end), live):
+        if at is None:
+            unknown.append(UndecidedRule(rule_ref(subject, index), (CLAUSES_LEFT,)))
+        else:
+            dead_clauses.append(_dead_clause(subject, index, at))
     predicates = tuple(item for item in subject.diagnostics if item.code == _UNUSED_PREDICATE)
-    return DeadParts(tuple(rules), dead_clauses, predicates, tuple(unknown))
+    return DeadParts(tuple(rules), tuple(dead_clauses), predicates, tuple(unknown))
+
+
+def _dead_rule(policy: Policy, index: int, data: Data, effort: Effort) -> DeadRule:
+    """Return a rule that is proved to decide no call, with the rules that take its calls."""
+    ref = rule_ref(policy, index)
+    if data["matches"] == "none":
+        return DeadRule(ref, "contradiction", ())
+    taken_by = _needed(policy, index, data["culprits"] or _takers(policy, index, effort), effort)
+    if not taken_by and isinstance(policy.ir.rules[index], FunctionRule) and _takes_all(policy, (), index, effort):
+        return DeadRule(ref, "contradiction", ())
+    return DeadRule(ref, "shadowed", tuple(rule_ref(policy, number) for number in taken_by))
+
+
+def _takers(policy: Policy, index: int, effort: Effort) -> list[int]:
+    """Return rules that take all calls of a rule, where the core found none; none if it is not proved of them."""
+    if policy.layers or policy.python_rules or policy.remembers:
+        return []
+    found: list[int] = []
+    while True:
+        answer = _left(policy, found, index, effort)
+        if isinstance(answer, Proof):
+            return sorted(found)
+        taker = DecidingRules(policy).index(policy.evaluate(answer.request)) if isinstance(answer, Witness) else None
+        if taker is None or taker in found or taker >= index:
+            return []
+        found.append(taker)
 
 
 def _needed(policy: Policy, index: int, culprits: list[int], effort: Effort) -> list[int]:
@@ -146,13 +176,20 @@ def _needed(policy: Policy, index: int, culprits: list[int], effort: Effort) -> 
     return needed
 
 
-def _takes_all(policy: Policy, others: list[int], index: int, effort: Effort) -> bool:
+def _takes_all(policy: Policy, others: Sequence[int], index: int, effort: Effort) -> bool:
     """Return true if it is proved that some rules before another one take all its calls."""
+    return isinstance(_left(policy, others, index, effort), Proof)
+
+
+def _left(policy: Policy, others: Sequence[int], index: int, effort: Effort) -> Answer:
+    """Return a call that a rule decides although some rules come before it."""
+    if effort.is_over:
+        return Unknown((OUT_OF_TIME,))
     ir = policy.ir
-    rules = tuple(ir.rules[number] for number in (*others, index))
+    rules = tuple(ir.rules[number] for number in (*sorted(others), index))
     memory = {} if isinstance(ir.memory, UnsetType) else used(rules, ir.memory)
     alone = Policy.from_policy(replace(ir, rules=rules, memory=memory or UNSET))
-    return isinstance(Questions([alone], effort).find({"policy": 0, "rules": [len(others)]}), Proof)
+    return Questions([alone], effort).find({"policy": 0, "rules": [len(others)]})
 
 
 def without_rule(policy: Policy, index: int) -> Policy:

@@ -44,7 +44,7 @@ def diff(
     `BundleError` for a policy that cannot be read.
     """
     policies = policy_of(old), policy_of(new)
-    questions = Questions(policies, Effort(budget, progress))
+    questions = Questions(policies, Effort.within(budget, progress))
     found = compare(questions)
     return found if traffic is None else counted(found, *decided(policies, traffic))
 

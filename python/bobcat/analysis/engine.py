@@ -7,6 +7,7 @@ verdict that the core claims. Anything else is an `AnalysisError`: an answer tha
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -14,6 +15,7 @@ from typing import Any, TypeAlias
 from bobcat import _core
 from bobcat.analysis.model import Answer, Proof, Reason, RuleRef, Unknown, Witness
 from bobcat.analysis.plain_calls import plainer
+from bobcat.analysis.tool_names import other_tools
 from bobcat.bundle.model import Policy
 from bobcat.errors import AnalysisError, BundleError, RequestError
 from bobcat.ir.conjuncts import named_tools
@@ -27,16 +29,42 @@ Progress: TypeAlias = Callable[[int, int, str], bool | None]
 """Called with the number of tools done, their total, and the next tool; False stops the analysis."""
 Data: TypeAlias = dict[str, Any]  # Any: JSON
 Constraint: TypeAlias = Mapping[str, Any]  # Any: JSON
+OUT_OF_TIME = Reason("budget_seconds", "the time is over")
+"""The reason of a question that was not asked in time."""
+_TIME = [{"code": OUT_OF_TIME.code, "message": OUT_OF_TIME.message}]
+_NOT_ASKED: Mapping[str, Data] = {
+    "find": {"answer": "unknown", "reasons": _TIME},
+    "compare": {"regions": [], "unknown": _TIME, "complete": False, "same": False},
+}
+"""The answers to questions that were not asked in time."""
 DEFAULT = "<default>"
 """The id in place of a rule where a default of the policy decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The seconds that one question may take, without a limit for None, and the report of progress."""
+    """The time for all questions of one answer, and the report of progress.
 
-    seconds: float | None = None
+    `end` is a time of `time.monotonic`, None without a limit. What is left after a question is that of the next one.
+    """
+
+    end: float | None = None
     progress: Progress | None = None
+
+    @classmethod
+    def within(cls, seconds: float | None, progress: Progress | None = None) -> Effort:
+        """Return the effort that ends so many seconds from now."""
+        return cls(None if seconds is None else time.monotonic() + seconds, progress)
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left, at least 0."""
+        return None if self.end is None else max(0.0, self.end - time.monotonic())
+
+    @property
+    def is_over(self) -> bool:
+        """Return true when no time is left."""
+        return self.left == 0
 
 
 class Questions:
@@ -45,19 +73,28 @@ class Questions:
     def __init__(self, policies: Sequence[Policy], effort: Effort = Effort()) -> None:
         self.policies = tuple(policies)
         self.effort = effort
-        try:
-            self._core = _core.Analysis([policy.ir_bytes for policy in policies])
-        except _core.CoreError as error:
-            raise BundleError(error.code, str(error)) from error
+        self._prepared: _core.Analysis | None = None
 
     def ask(self, kind: str, **fields: Any) -> Data:  # Any: JSON
-        """Return the core's answer to one question."""
+        """Return the core's answer to one question; without asking it, that the time is over."""
+        left = self.effort.left
+        if left == 0 and kind in _NOT_ASKED:
+            return {**_NOT_ASKED[kind]}
         question = {"ask": kind, **fields}
-        if self.effort.seconds is not None:
-            question["seconds"] = self.effort.seconds
-        answer = self._core.ask(json.dumps(question).encode(), self._progress())
+        if left is not None:
+            question["seconds"] = left
+        answer = self._core().ask(json.dumps(question).encode(), self._progress())
         found: Data = json.loads(answer)
         return found
+
+    def _core(self) -> _core.Analysis:
+        """Return the policies, prepared at the first question."""
+        if self._prepared is None:
+            try:
+                self._prepared = _core.Analysis([policy.ir_bytes for policy in self.policies])
+            except _core.CoreError as error:
+                raise BundleError(error.code, str(error)) from error
+        return self._prepared
 
     def _progress(self) -> Callable[[int, int, str], bool] | None:
         report = self.effort.progress
@@ -125,7 +162,8 @@ class Questions:
             if rule is None and item["code"] == "memory":
                 rule = self._reader(str(item.get("path")))
             found[Reason(item["code"], item["message"], rule, item.get("path"))] = None
-        return tuple(found)
+        named = {(item.code, item.message) for item in found if item.rule is not None}
+        return tuple(item for item in found if item.rule is not None or (item.code, item.message) not in named)
 
     def _reader(self, path: str) -> str | None:
         """Return the id of the first rule that reads a definition of memory, by its path: `run.` and the name."""
@@ -155,6 +193,8 @@ def rule_ref(policy: Policy, index: int | None) -> RuleRef:
         str(rule.id) if isinstance(rule, IrRule) else rule.name,
         index,
         None if places is None else places.rule_span(index),
+        str(rule.verdict) if isinstance(rule, IrRule) else None,
+        other_tools(rule),
     )
 
 

@@ -1,32 +1,60 @@
-"""Answers of the analysis as findings for code scanning."""
+"""Answers of the analysis as findings for code scanning.
+
+A finding without a place of its own is about the whole file: code hosts refuse a result without a location.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from bobcat.analysis.calls import call_text
 from bobcat.analysis.dead_rules import DeadParts
-from bobcat.analysis.model import Diff, Region, Unknown, Witness
+from bobcat.analysis.deciding import DecidingRules
+from bobcat.analysis.engine import rule_ref
+from bobcat.analysis.model import Diff, Reason, Region, RuleRef, Unknown, Witness
 from bobcat.analysis.near_misses import Hole, Holes
+from bobcat.analysis.permissions import Permission, Surface
 from bobcat.analysis.proving import Proved
 from bobcat.analysis.summary import reason_text, rule_text, tool_text, verdicts_text
+from bobcat.bundle.model import Policy
 from bobcat.diagnostics.catalogue import CODES
-from bobcat.diagnostics.model import Diagnostic, Related, Severity
+from bobcat.diagnostics.model import Diagnostic, Related, Severity, Span
 from bobcat.diagnostics.sarif import sarif_log
+from bobcat.text.display import safe_name
 
 NAMES = {"loosening": "call-permitted-more", "tightening": "call-permitted-less", "unknown": "difference-unknown"}
 """The kinds of results of a difference, with their names in words."""
 PROOF_NAMES = {"violated": "invariant-violated", "unknown": "invariant-unknown"}
 """The kinds of results of invariants."""
-DEAD_NAMES = {"dead-rule": "rule-decides-no-call", "dead-clause": "clause-changes-no-decision"}
+DEAD_NAMES = {
+    "dead-rule": "rule-decides-no-call",
+    "dead-clause": "clause-changes-no-decision",
+    "unknown": "rule-not-decided",
+}
 """The kinds of dead parts, beside the codes of lints."""
-HOLE_NAMES = {"near-miss": "restricting-rule-misses-a-call"}
+HOLE_NAMES = {"near-miss": "restricting-rule-misses-a-call", "unknown": "rule-without-a-call-to-vary"}
 """The kinds of results of holes."""
+UNUSED_NAMES = {"unused": "permission-that-no-recorded-call-uses", "unknown": "permission-unknown"}
+"""The kinds of results of a surface with traffic."""
 
 
-def difference_sarif(differences: Iterable[Diff]) -> str:
-    """Return the regions of differences as a SARIF 2.1.0 log, one result each, at the rule of the new policy."""
-    return sarif_log([item for found in differences for item in _findings(found)], NAMES)
+def difference_sarif(differences: Iterable[tuple[Diff, str]]) -> str:
+    """Return the regions of differences as a SARIF 2.1.0 log, one result each, at the rule of the new policy.
+
+    Each difference has the name of its new policy.
+    """
+    return sarif_log([item for found, file in differences for item in _placed(_findings(found), file)], NAMES)
+
+
+def _placed(findings: Iterable[Diagnostic], file: str) -> Iterator[Diagnostic]:
+    """Yield findings, those without a place at their file."""
+    whole = Span(file, 0, 0, 0, 0)
+    yield from (item if item.span is not None else replace(item, span=whole) for item in findings)
+
+
+def _unknown(about: str, reasons: Iterable[Reason], span: Span | None = None) -> Diagnostic:
+    return Diagnostic("unknown", Severity.WARNING, f"{about}: {'; '.join(map(reason_text, reasons))}", span)
 
 
 def _findings(found: Diff) -> Iterator[Diagnostic]:
@@ -49,28 +77,41 @@ def _finding(region: Region) -> Diagnostic:
     return Diagnostic(kind, severity, head, span, f"for example {call_text(region.witness.request)}", related)
 
 
-def proof_sarif(found: Iterable[Proved]) -> str:
-    """Return the invariants that were not proved as a SARIF 2.1.0 log, at their places."""
-    return sarif_log([_unproved(item) for item in found if not item.holds], PROOF_NAMES)
+def proof_sarif(found: Iterable[Proved], policy: Policy, file: str) -> str:
+    """Return the invariants that a policy does not keep as a SARIF 2.1.0 log, at their places.
+
+    One without a place is at the rule that decides the call which violates it.
+    """
+    findings = [_unproved(item, policy) for item in found if not item.holds]
+    return sarif_log(_placed(findings, file), PROOF_NAMES)
 
 
-def _unproved(item: Proved) -> Diagnostic:
+def _unproved(item: Proved, policy: Policy) -> Diagnostic:
     invariant = item.invariant
     reason = f": {invariant.reason}" if invariant.reason else ""
     if isinstance(item.answer, Witness):
         message = f"the invariant `{invariant.id}` is violated{reason}"
         example = f"for example {call_text(item.answer.request)}"
-        return Diagnostic("violated", Severity.ERROR, message, invariant.span, example)
+        decided = rule_ref(policy, DecidingRules(policy).index(item.answer.decision)).span
+        related = () if decided is None else (Related(decided, "decides the call"),)
+        if invariant.span is None:
+            return Diagnostic("violated", Severity.ERROR, message, decided, example)
+        return Diagnostic("violated", Severity.ERROR, message, invariant.span, example, related)
     help = "; ".join(map(reason_text, item.answer.reasons)) if isinstance(item.answer, Unknown) else None
     message = f"the invariant `{invariant.id}` is not proved{reason}"
     return Diagnostic("unknown", Severity.WARNING, message, invariant.span, help)
 
 
-def dead_sarif(found: DeadParts) -> str:
-    """Return the dead parts of a policy as a SARIF 2.1.0 log."""
-    items = list(dead_findings(found))
+def dead_sarif(found: DeadParts, file: str) -> str:
+    """Return the dead parts of a policy as a SARIF 2.1.0 log, with the rules that are not decided."""
+    items = [*dead_findings(found), *_undecided((item.rule, item.reasons) for item in found.unknown)]
     names = {item.code: CODES[item.code].name for item in found.predicates if item.code in CODES}
-    return sarif_log(items, DEAD_NAMES | names)
+    return sarif_log(_placed(items, file), DEAD_NAMES | names)
+
+
+def _undecided(rules: Iterable[tuple[RuleRef, Sequence[Reason]]]) -> Iterator[Diagnostic]:
+    for rule, reasons in rules:
+        yield _unknown(f"the rule {rule_text(rule)}", reasons, rule.span)
 
 
 def dead_findings(found: DeadParts) -> Iterator[Diagnostic]:
@@ -90,9 +131,25 @@ def dead_findings(found: DeadParts) -> Iterator[Diagnostic]:
     yield from found.predicates
 
 
-def holes_sarif(found: Holes) -> str:
-    """Return near misses as a SARIF 2.1.0 log, each at its rule."""
-    return sarif_log(map(_near_miss, found.holes), HOLE_NAMES)
+def holes_sarif(found: Holes, file: str) -> str:
+    """Return near misses as a SARIF 2.1.0 log, each at its rule, with the rules that were not varied."""
+    return sarif_log(_placed([*map(_near_miss, found.holes), *_undecided(found.unknown)], file), HOLE_NAMES)
+
+
+def unused_sarif(found: Surface, file: str) -> str:
+    """Return the permissions that no recorded call uses as a SARIF 2.1.0 log, each at its rule."""
+    items = [*map(_unused, found.unused), *([_unknown("the surface", found.reasons)] if found.reasons else [])]
+    return sarif_log(_placed(items, file), UNUSED_NAMES)
+
+
+def _unused(row: Permission) -> Diagnostic:
+    tool = "any other tool" if row.tool is None else safe_name(row.tool)
+    rules = row.rules or row.unknown_rules
+    span = next((rule.span for rule in rules if rule.span is not None), None)
+    head = f"no recorded call of {tool} uses {row.verdict} by {', '.join(map(rule_text, rules)) or 'other rules'}"
+    if isinstance(row.answer, Unknown):
+        return _unknown(head, row.answer.reasons, span)
+    return Diagnostic("unused", Severity.NOTE, head, span, f"for example {call_text(row.answer.request)}")
 
 
 def _near_miss(hole: Hole) -> Diagnostic:

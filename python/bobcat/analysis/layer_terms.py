@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from bobcat.analysis.engine import Constraint, Questions
 from bobcat.analysis.model import ORDER, Reason, Region, Unknown, Witness
+from bobcat.analysis.tool_names import tools_of
 from bobcat.bundle.model import Policy
 from bobcat.ir.schema import IrRule
 from bobcat.model.decision import Decision
@@ -24,7 +25,7 @@ Groups: TypeAlias = Mapping[tuple[str, str], tuple[Index, ...]]
 """The rules of a policy by their verdict and their terms."""
 Group: TypeAlias = tuple[str, tuple[Index, ...]]
 """A verdict, and rules that give it."""
-RegionOf: TypeAlias = Callable[[tuple[Policy, Policy], Witness, Decision, Decision], Region | None]
+RegionOf: TypeAlias = Callable[[tuple[Policy, Policy], Witness, tuple[Decision, Decision], str | None], Region | None]
 
 
 def layer_regions(
@@ -48,6 +49,7 @@ def layer_regions(
         return (), (Reason("terms", f"the layers have {len(pairs):,} pairs of terms, and {MAX_PAIRS} are compared"),)
     layers = [layer.policy for policy in policies for layer in policy.layers]
     asked = Questions((old, new, *layers), questions.effort)
+    named = tools_of(old.ir) | tools_of(new.ir)
     regions: dict[object, Region] = {}
     reasons: dict[Reason, None] = {}
     for number, here, there, verdict in pairs:
@@ -61,7 +63,9 @@ def layer_regions(
         if isinstance(answer, Unknown):
             reasons |= dict.fromkeys(answer.reasons)
         elif isinstance(answer, Witness):
-            found = region_of(policies, answer, answer.decisions[0], answer.decisions[1])
+            tool = str(answer.request.tool)
+            both = answer.decisions[0], answer.decisions[1]
+            found = region_of(policies, answer, both, tool if tool in named else None)
             if found is None:
                 message = "approvers and obligations that layers add to one another are compared on one call only"
                 reasons[Reason("terms", message)] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from bobcat.analysis.calls import call_data
@@ -15,7 +15,7 @@ Change: TypeAlias = Literal["loosening", "tightening", "arguments"]
 CHANGES: tuple[Change, ...] = ("loosening", "arguments", "tightening")
 """Changes in the order in which a difference lists them."""
 ORDER = ("deny", "approve_required", "dry_run", "transform", "allow")
-"""Verdicts from the strictest to the loosened_part."""
+"""Verdicts from the strictest to the loosest."""
 PERMITTED = ("allow", "transform")
 """Verdicts with which a call has its effect without an approval."""
 
@@ -87,11 +87,20 @@ Answer: TypeAlias = Witness | Proof | Unknown
 
 @dataclass(frozen=True, slots=True)
 class RuleRef:
-    """A rule of a policy by its id; `span` is its place in a source. `index` is None for a default."""
+    """A rule of a policy by its id; `span` is its place in a source. `index` is None for a default.
+
+    `verdict` is that of a declarative rule. `other_tools` are its tests of the tool that name none: `matches kb_*`.
+    """
 
     id: str
     index: int | None = None
     span: Span | None = None
+    verdict: str | None = field(default=None, compare=False)
+    other_tools: tuple[str, ...] = field(default=(), compare=False)
+
+    def denies_by_error(self, verdict: str) -> bool:
+        """Return true for a rule with another verdict that gives `deny`: only by its error."""
+        return verdict == "deny" and self.verdict not in (None, "deny")
 
     def to_json(self) -> JsonData:
         """Return the rule as JSON data."""

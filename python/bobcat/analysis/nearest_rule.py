@@ -75,6 +75,8 @@ def nearest(policy: PolicyInput, request: ActionRequest) -> Nearest | None:
                 stops.append(rule_ref(subject, index))
             continue
         lacks = tuple(_lacking(clause, wanted=True))
+        if any(item.clause.path == "tool" for item in lacks):
+            continue  # it is about other tools
         if best is None or len(lacks) + len(stops) < len(best.lacks) + len(best.stops):
             best = Nearest(rule_ref(subject, index), rule.verdict, lacks, tuple(stops))
     return best

@@ -10,7 +10,18 @@ from bobcat.analysis.calls import call_data
 from bobcat.analysis.deciding import DecidingRules
 from bobcat.analysis.engine import Constraint, Data, Effort, Progress, Questions, rule_ref
 from bobcat.analysis.inputs import PolicyInput, policy_of
-from bobcat.analysis.model import ORDER, PERMITTED, Answer, JsonData, Proof, RuleRef, Unknown, Witness, reasons_json
+from bobcat.analysis.model import (
+    ORDER,
+    PERMITTED,
+    Answer,
+    JsonData,
+    Proof,
+    Reason,
+    RuleRef,
+    Unknown,
+    Witness,
+    reasons_json,
+)
 from bobcat.bounds.decisions import is_monitored
 from bobcat.bundle.model import Policy
 from bobcat.ir.conjuncts import named_tools
@@ -59,9 +70,13 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """The rows of a policy by tool, other tools last; of one tool, the loosest verdict first."""
+    """The rows of a policy by tool, other tools last; of one tool, the loosest verdict first.
+
+    `reasons` are those for which tools have no rows: without any, what has no row is proved impossible.
+    """
 
     rows: tuple[Permission, ...]
+    reasons: tuple[Reason, ...] = ()
 
     @property
     def permitted(self) -> tuple[Permission, ...]:
@@ -75,7 +90,7 @@ class Surface:
 
     def to_json(self) -> JsonData:
         """Return the surface as JSON data."""
-        return {"rows": [row.to_json() for row in self.rows]}
+        return {"rows": [row.to_json() for row in self.rows], "reasons": reasons_json(self.reasons)}
 
 
 def surface(
@@ -90,13 +105,14 @@ def surface(
     With `traffic`, recorded calls, there is a row for each rule, and the number of calls that it decided.
     """
     subject = policy_of(policy)
-    questions = Questions([subject], Effort(budget, progress))
-    rows = [row for item in questions.ask("tools")["tools"] for row in _rows(questions, item)]
+    questions = Questions([subject], Effort.within(budget, progress))
+    found = questions.ask("tools")
+    rows = [row for item in found["tools"] for row in _rows(questions, item)]
     if traffic is not None:
         counts = _counts(subject, traffic)
         named = {row.tool for row in rows if row.tool is not None}
         rows = [each for row in rows for each in _by_rule(questions, row, counts, named)]
-    return Surface(tuple(rows))
+    return Surface(tuple(rows), questions.reasons(found["unknown"]))
 
 
 def _rows(questions: Questions, data: Data) -> Iterable[Permission]:

@@ -57,10 +57,11 @@ def prove(
     """Prove invariants of a policy, or find a call that violates each one.
 
     `invariants` are those of a file, given by its path or by its text, or by `read_invariants`. `budget` is the limit
-    in seconds for each. Raises `PolicyCompileError` for a file with errors.
+    in seconds for all of them: those that are not reached are unknown. Raises `PolicyCompileError` for a
+    file with errors.
     """
     subject = policy_of(policy)
-    effort = Effort(budget, progress)
+    effort = Effort.within(budget, progress)
     return tuple(Proved(item, answer(subject, item, effort)) for item in _read(invariants).items)
 
 

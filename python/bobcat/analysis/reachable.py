@@ -38,4 +38,4 @@ def can(
         where.append({"match": 1, "is": ["true"]})
     if tool is not None:
         where.append({"tool": tool})
-    return Questions(policies, Effort(budget, progress)).find(*where)
+    return Questions(policies, Effort.within(budget, progress)).find(*where)

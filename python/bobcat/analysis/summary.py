@@ -9,6 +9,7 @@ from bobcat.analysis.calls import call_text
 from bobcat.analysis.deciding import DecidingRules
 from bobcat.analysis.engine import DEFAULT, rule_ref
 from bobcat.analysis.model import Diff, Reason, Region, RuleRef, Side
+from bobcat.analysis.permissions import Permission
 from bobcat.bundle.model import Policy
 from bobcat.diagnostics.render import place
 from bobcat.model.decision import Decision
@@ -133,8 +134,11 @@ def _escaped(text: str) -> str:
 
 
 def tool_text(region: Region) -> str:
-    """Return the tool of a region."""
-    return "any other tool" if region.tool is None else safe_name(region.tool)
+    """Return the tool of a region; of tools that no rule names, what its rules say of them."""
+    if region.tool is not None:
+        return safe_name(region.tool)
+    tests = dict.fromkeys((*region.old.rule.other_tools, *region.new.rule.other_tools))
+    return f"any other tool{' that ' * bool(tests)}{safe_text(' and '.join(tests))}"
 
 
 def verdicts_text(region: Region) -> str:
@@ -144,6 +148,13 @@ def verdicts_text(region: Region) -> str:
     if region.change == "arguments":
         return f"{region.old.verdict} with other arguments"
     return f"{region.old.verdict} -> {region.new.verdict}"
+
+
+def giver_text(row: Permission, rule: RuleRef) -> str:
+    """Return a rule that gives the verdict of a row: by its error, and for which of the tools that no rule names."""
+    error = " in error" if rule.denies_by_error(row.verdict) else ""
+    tests = f" (tool {safe_text(' and '.join(rule.other_tools))})" if row.tool is None and rule.other_tools else ""
+    return f"{rule_text(rule)}{error}{tests}"
 
 
 def rule_text(rule: RuleRef) -> str:

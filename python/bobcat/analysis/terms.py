@@ -16,31 +16,30 @@ from bobcat.analysis.layer_terms import layer_regions
 from bobcat.analysis.model import ORDER, Change, Reason, Region, Side, Witness
 from bobcat.bounds.decisions import is_monitored
 from bobcat.bundle.model import Policy
-from bobcat.ir.schema import IrRule
+from bobcat.ir.code import Code, Constant, Display, MakeDecision
+from bobcat.ir.schema import AnyRule, HostRule, IrRule
+from bobcat.ir.visit import code_nodes
 from bobcat.model.constructors import DEFAULT_APPROVAL_SECONDS
 from bobcat.model.decision import Decision, obligations_of
 
 Index: TypeAlias = int | None
 """A rule by its index; None for a default."""
 Data: TypeAlias = Mapping[str, Any]  # Any: JSON
+_TERMS = ("approvers", "approvals_needed", "timeout_seconds", "obligations")
+"""Arguments of decisions in Python rules."""
 
 
 def terms_numbers(old: Policy, new: Policy) -> list[list[int | None]] | None:
-    """Return a number for the terms of each rule of both policies, those of defaults last; None for a Python rule.
+    """Return a number for the terms of each rule of both policies, those of defaults last.
 
-    Without an answer the core cannot compare the terms: a policy has layers.
+    None for a Python rule whose decisions with one verdict can have different terms. Without an answer the core
+    cannot compare the terms: a policy has layers.
     """
     if old.layers or new.layers:
         return None
     known: dict[str, int] = {}
-    default: dict[str, Any] = {}  # Any: as `Data`
-    return [
-        [
-            known.setdefault(repr(_terms(rule)), len(known)) if rule is default or isinstance(rule, IrRule) else None
-            for rule in (*policy.ir.rules, default)
-        ]
-        for policy in (old, new)
-    ]
+    given = [[*map(_constant_terms, policy.ir.rules), repr(_terms({}))] for policy in (old, new)]
+    return [[None if text is None else known.setdefault(text, len(known)) for text in side] for side in given]
 
 
 def terms_regions(
@@ -61,7 +60,7 @@ def terms_regions(
         sides = [data[key] for key in ("old", "new")]
         verdicts = {number: side["verdict"] for number, side in zip((old, new), sides, strict=True)}
         answer = questions.witness(data["witness"], verdicts)
-        region = _region(policies, answer, answer.decisions[old], answer.decisions[new])
+        region = _region(policies, answer, (answer.decisions[old], answer.decisions[new]), data["tool"])
         if region is not None:
             regions.append(region)
         elif not all(_is_static(policy, side["rule"]) for policy, side in zip(policies, sides, strict=True)):
@@ -92,7 +91,11 @@ def terms_text(was: Decision, now: Decision) -> tuple[tuple[str, ...], bool]:
     return tuple(found), looser
 
 
-def _region(policies: tuple[Policy, Policy], answer: Witness, was: Decision, now: Decision) -> Region | None:
+def _region(
+    policies: tuple[Policy, Policy], answer: Witness, decisions: tuple[Decision, Decision], tool: str | None
+) -> Region | None:
+    """Return a region with the calls of one tool, None for any that is not named; None for the same terms."""
+    was, now = decisions
     found, looser = terms_text(was, now)
     if not found:
         return None
@@ -102,7 +105,7 @@ def _region(policies: tuple[Policy, Policy], answer: Witness, was: Decision, now
         sides.append(Side(decision.verdict.value, rule_ref(policy, index)))
     witness = Witness(answer.request, (was, now))
     change: Change = "loosening" if looser else "tightening"
-    return Region(str(answer.request.tool), sides[0], sides[1], change, witness, terms=found)
+    return Region(tool, sides[0], sides[1], change, witness, terms=found)
 
 
 def _groups(policy: Policy) -> dict[tuple[str, str], tuple[Index, ...]]:
@@ -130,8 +133,28 @@ def _terms(rule: IrRule | Mapping[str, Any]) -> tuple[Any, ...]:  # Any: JSON
     return (tuple(sorted(map(str, rule.approvers))), needed, rule.timeout_seconds, tuple(map(repr, obligations)))
 
 
+def _constant_terms(rule: AnyRule) -> str | None:
+    """Return the terms of all decisions of a rule; None unless those with one verdict have the same ones."""
+    if isinstance(rule, IrRule):
+        return repr(_terms(rule))
+    if isinstance(rule, HostRule):
+        return None
+    by_verdict: dict[str, str] = {}
+    for node in code_nodes(rule.body):
+        if isinstance(node, MakeDecision):
+            args = [(name, value) for name, value in node.args if name in _TERMS]
+            terms = repr((sorted(args, key=lambda arg: arg[0]), node.obligations))
+            if not all(_is_constant(value) for _, value in args) or by_verdict.setdefault(node.verdict, terms) != terms:
+                return None
+    return repr(sorted(by_verdict.items()))
+
+
+def _is_constant(code: Code) -> bool:
+    return isinstance(code, Constant) or (isinstance(code, Display) and all(map(_is_constant, code.items)))
+
+
 def _is_static(policy: Policy, rule: Index) -> bool:
-    return rule is None or isinstance(policy.ir.rules[rule], IrRule)
+    return rule is None or _constant_terms(policy.ir.rules[rule]) is not None
 
 
 def _wait(decision: Decision) -> float:

@@ -12,10 +12,12 @@ import click
 
 from bobcat.cli.failures import FINDINGS, UNREADABLE
 from bobcat.cli.options import Decorated, FiniteRange
+from bobcat.text.display import safe_name
 
 if TYPE_CHECKING:
     from bobcat.analysis.engine import Progress
     from bobcat.analysis.model import Answer
+    from bobcat.bundle import Policy
 
 UNKNOWN = 5
 """Exit code of an answer that is unknown."""
@@ -27,7 +29,7 @@ budget_option = click.option(
     "--budget",
     type=FiniteRange(0, min_open=True),
     metavar="SECONDS",
-    help="Answer `unknown` for what takes longer than this.",
+    help="Seconds for all questions of the command: what is not reached is `unknown`.",
 )
 
 
@@ -36,6 +38,20 @@ def tool_name(context: click.Context, parameter: click.Parameter, value: str | N
     if value is not None and any("\ud800" <= char <= "\udfff" for char in value):
         raise click.BadParameter(f"{value!a} is not UTF-8.", context, parameter)
     return value
+
+
+def note_unnamed_tool(policy: Policy, tool: str | None) -> None:
+    """Note on stderr that no rule names a tool, but one that is spelt like it: the question stays as it is."""
+    from bobcat.analysis.tool_names import tools_of
+
+    known = [] if tool is None else sorted(tools_of(policy.ir))
+    if tool is None or tool in known:
+        return
+    from bobcat.frontend.suggest import closest  # PERF: most tools are named
+
+    near = closest(tool, known)
+    if near is not None:
+        click.echo(f"note: no rule names the tool `{safe_name(tool)}`; did you mean `{safe_name(near)}`?", err=True)
 
 
 def exits_unreadable(command: Decorated) -> Decorated:
@@ -75,8 +91,6 @@ def analysis_progress() -> Iterator[Progress | None]:
 
 
 def _shown(tool: str | None) -> str:
-    from bobcat.text.display import safe_name
-
     return "" if tool is None else safe_name(tool, limit=40)
 
 

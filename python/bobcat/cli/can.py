@@ -10,6 +10,7 @@ from bobcat.cli.analysis_options import (
     answer_code,
     budget_option,
     exits_unreadable,
+    note_unnamed_tool,
     tool_name,
 )
 from bobcat.cli.failures import USAGE, report_failure
@@ -59,6 +60,7 @@ def can(
     from bobcat.errors import PolicyCompileError
 
     policy = source.open(shown_only=True)
+    note_unnamed_tool(policy, tool)
     try:
         with analysis_progress() as progress:
             answer = ask(policy, tool=tool, when=when, verdict=verdicts, budget=budget, progress=progress)

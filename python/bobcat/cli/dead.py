@@ -53,7 +53,7 @@ def dead(
         case "json":
             write_json({"policy": policy, **found.to_json()})
         case "sarif":
-            echo_json(dead_sarif(found))
+            echo_json(dead_sarif(found, policy))
         case _:
             for line in _lines(policy, found):
                 echo_line(line)

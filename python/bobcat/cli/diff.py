@@ -17,6 +17,7 @@ from bobcat.text.display import safe_text
 
 if TYPE_CHECKING:
     from bobcat.analysis import Diff
+    from bobcat.analysis.engine import Effort
     from bobcat.bundle import Policy
     from bobcat.cli.recorded_changes import RecordedCalls
 
@@ -79,23 +80,25 @@ def diff(
     Example: bobcat diff old.yaml new.yaml --fail-on loosening
              bobcat diff --git main...HEAD policies --format markdown
     """
+    from bobcat.analysis.engine import Effort
     from bobcat.cli.recorded_changes import RecordedCalls
 
     calls = RecordedCalls(traffic) if traffic else None
+    effort = Effort.within(budget)
     if revisions is not None:
         _refuse_with_revisions(python_rules)
-        compared = _of_revisions(revisions, policies, profile, calls, budget)
+        compared = _of_revisions(revisions, policies, profile, calls, effort)
     else:
         if len(policies) != 2:
             raise click.UsageError("give two policies, OLD and NEW, or `--git A...B`")
         old, new = (open_policy(path, profile, python_rules, shown_only=True) for path in policies)
-        compared = [Compared(*policies, _compare(old, new, calls, budget))]
+        compared = [Compared(*policies, _compare(old, new, calls, effort))]
     _show(compared, output_format)
     return FINDINGS if fail_on is not None and any(_fails(item.found, fail_on) for item in compared) else 0
 
 
 def _of_revisions(
-    revisions: str, paths: Sequence[str], profile: Profile, calls: RecordedCalls | None, budget: float | None
+    revisions: str, paths: Sequence[str], profile: Profile, calls: RecordedCalls | None, effort: Effort
 ) -> list[Compared]:
     from bobcat.cli.git_policies import Compilation, changed_policies, revisions_of
 
@@ -109,7 +112,7 @@ def _of_revisions(
                 f"{name}:{path}" if path is not None else f"{name} (no such file, which permits nothing)"
                 for name, path in ((given.old_name, item.old), (given.new_name, item.new))
             ]
-            compared.append(Compared(names[0], names[1], _compare(old, new, calls, budget)))
+            compared.append(Compared(names[0], names[1], _compare(old, new, calls, effort)))
     return compared
 
 
@@ -121,12 +124,12 @@ def _refuse_with_revisions(python_rules: Sequence[str]) -> None:
         raise click.UsageError(f"`{ignored}` and `--git` exclude each other")
 
 
-def _compare(old: Policy, new: Policy, calls: RecordedCalls | None, budget: float | None) -> Diff:
+def _compare(old: Policy, new: Policy, calls: RecordedCalls | None, effort: Effort) -> Diff:
     from bobcat.analysis import diff as compare
     from bobcat.analysis.difference import counted
 
     with analysis_progress() as progress:
-        found = compare(old, new, budget=budget, progress=progress)
+        found = compare(old, new, budget=effort.left, progress=progress)
     return found if calls is None else counted(found, *calls.count(old, new))
 
 
@@ -142,7 +145,7 @@ def _show(compared: Sequence[Compared], output_format: str) -> None:
         case "json":
             write_json([{"old": item.old, "new": item.new, **item.found.to_json()} for item in compared])
         case "sarif":
-            echo_json(difference_sarif([item.found for item in compared]))
+            echo_json(difference_sarif((item.found, item.new) for item in compared))
         case "markdown":
             for item in compared:
                 for line in markdown_lines(item.found, item.old, item.new):

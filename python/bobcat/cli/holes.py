@@ -58,7 +58,7 @@ def holes(
         case "json":
             write_json({"policy": policy, **found.to_json()})
         case "sarif":
-            echo_json(holes_sarif(found))
+            echo_json(holes_sarif(found, policy))
         case _:
             for line in _lines(policy, found):
                 echo_line(line)
@@ -71,11 +71,12 @@ def _lines(policy: str, found: Holes) -> Iterator[str]:
     from bobcat.diagnostics.render import place
 
     count = len(found.holes)
-    yield f"{safe_text(policy)}: {count or 'no'} near miss{'es' * (count != 1)}"
+    unknown = f", {len(found.unknown)} unknown" if found.unknown else ""
+    yield f"{safe_text(policy)}: {count or 'no'} near miss{'es' * (count != 1)}{unknown}"
     shown = None
     for hole in found.holes:
-        if hole.rule != shown:
-            shown = hole.rule
+        if (hole.rule, hole.taken) != shown:
+            shown = hole.rule, hole.taken
             where = "" if hole.rule.span is None else f"   {safe_text(place(hole.rule.span))}"
             yield f"{rule_text(hole.rule)} takes {call_text(hole.taken.request)}{where}"
         kind = hole.kind.replace("_", " ")

@@ -22,7 +22,7 @@ from bobcat.cli.options import (
     Decorated,
     bundle_checks,
     bundle_options,
-    format_option,
+    format_option_of,
     narrow_option,
     policy_argument,
     profile_option,
@@ -174,7 +174,9 @@ def read_narrowing(policy: str) -> Policy | None:
     return open_policy(path, "strict", (), checks=BundleChecks())
 
 
-def policy_command(name: str, *own: Callable[[Decorated], Decorated]) -> Callable[[Decorated], click.Command]:
+def policy_command(
+    name: str, *own: Callable[[Decorated], Decorated], formats: Sequence[str] = ("text", "json")
+) -> Callable[[Decorated], click.Command]:
     """A command on POLICY that gets a `PolicySource`, with its own options, those on the source and `--format`."""
 
     def decorate(function: Decorated) -> click.Command:
@@ -183,7 +185,7 @@ def policy_command(name: str, *own: Callable[[Decorated], Decorated]) -> Callabl
             return function(PolicySource(policy, profile, python_rules), **given)
 
         decorated: Decorated = command
-        shared = (format_option, bundle_options, narrow_option, python_rule_option, profile_option)
+        shared = (format_option_of(*formats), bundle_options, narrow_option, python_rule_option, profile_option)
         options: tuple[Callable[[Decorated], Decorated], ...] = (*shared, *reversed(own), policy_argument)
         for option in options:
             decorated = option(decorated)

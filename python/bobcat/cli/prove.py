@@ -101,7 +101,7 @@ def _show(found: Sequence[Proved], name: str, policy: Policy, output_format: str
         case "json":
             write_json({"policy": name, "invariants": [item.to_json() for item in found]})
         case "sarif":
-            echo_json(proof_sarif(found))
+            echo_json(proof_sarif(found, policy, name))
         case _:
             states = [_state(item) for item in found]
             counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))

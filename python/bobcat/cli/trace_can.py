@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bobcat.cli.analysis_options import UNKNOWN, VERDICTS, analysis_progress, budget_option, exits_unreadable, tool_name
+from bobcat.cli.analysis_options import (
+    UNKNOWN,
+    VERDICTS,
+    analysis_progress,
+    budget_option,
+    exits_unreadable,
+    note_unnamed_tool,
+    tool_name,
+)
 from bobcat.cli.can import PROVED
 from bobcat.cli.failures import USAGE, report_failure
 from bobcat.cli.inputs import PolicySource, policy_command
@@ -73,6 +81,7 @@ def trace_can(
     from bobcat.errors import PolicyCompileError
 
     policy = source.open(shown_only=True)
+    note_unnamed_tool(policy, tool)
     try:
         with analysis_progress() as progress:
             answer = ask(

@@ -71,7 +71,9 @@ def _result(item: Diagnostic, seen: Counter[str]) -> dict[str, Any]:  # Any: JSO
 
 
 def _location(span: Span) -> dict[str, Any]:  # Any: JSON
-    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(span.file.replace("\\", "/"))}}
+    path = span.file.replace("\\", "/")
+    uri = f"file://{quote(path)}" if path.startswith("/") else quote(path)
+    physical: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if not span.line:
         return {"physicalLocation": physical, "logicalLocations": [{"fullyQualifiedName": span.path or "$"}]}
     physical["region"] = {

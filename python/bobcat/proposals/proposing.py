@@ -12,6 +12,7 @@ from hashlib import sha256
 from msgspec import UNSET
 
 from bobcat.analysis.difference import diff
+from bobcat.analysis.engine import Effort
 from bobcat.analysis.inputs import PolicyInput, policy_of
 from bobcat.analysis.model import Diff
 from bobcat.analysis.summary import SAME, region_lines
@@ -142,10 +143,11 @@ async def _decided(
     store: DurableStore, question: _Question, asked: Proposal, approvers: Sequence[str], budget: float | None
 ) -> Proposal:
     """Grant a proposal that is proved to be harmless, else ask an approver."""
-    own = await asyncio.to_thread(diff, question.policy, question.widened, budget=budget)
+    effort = Effort.within(budget)
+    own = await asyncio.to_thread(diff, question.policy, question.widened, budget=effort.left)
     if not own.may_loosen:
         return _granted(asked, "narrower", own)
-    beyond = await asyncio.to_thread(diff, question.envelope, question.widened, budget=budget)
+    beyond = await asyncio.to_thread(diff, question.envelope, question.widened, budget=effort.left)
     if not beyond.may_loosen:
         return _granted(asked, "envelope", own)
     opens = _lines(beyond.loosened_part)

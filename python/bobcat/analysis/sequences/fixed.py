@@ -20,7 +20,6 @@ from bobcat.ir.schema import (
     AnyExpr,
     Definition,
     Expr,
-    IrPolicy,
     IrRule,
     Leaf,
     Measure,
@@ -58,14 +57,18 @@ Values: TypeAlias = Mapping[str, Value]
 SourceValues: TypeAlias = Mapping[str, list[Any]]  # Any: texts and numbers
 
 
-def fixed_policy(ir: IrPolicy, values: Values, sources: SourceValues) -> Policy:
+def fixed_policy(policy: Policy, values: Values, sources: SourceValues) -> Policy:
     """Return a policy in a state; a definition without a value is still read."""
+    ir = policy.ir
     rules = [
         msgspec.structs.replace(rule, match=fixed(rule.match, values, sources)) if isinstance(rule, IrRule) else rule
         for rule in ir.rules
     ]
     known: Mapping[str, Definition] = {} if isinstance(ir.memory, UnsetType) else ir.memory
-    return Policy.from_policy(msgspec.structs.replace(ir, rules=tuple(rules), memory=used(rules, known) or UNSET))
+    return Policy.from_policy(
+        msgspec.structs.replace(ir, rules=tuple(rules), memory=used(rules, known) or UNSET),
+        host_rules=tuple(function for _, _, function in policy.python_rules),
+    )
 
 
 def fixed(expr: Expr, values: Values, sources: SourceValues) -> Expr:

@@ -44,7 +44,7 @@ def trace_can(
 
     Before it are at most `steps` calls, each permitted by the policy in the state of the run at that time, one for each
     match of `after` among them. With `unattended`, no person approves a call. `when` can read the run:
-    `run.count.pay.gt: 3`. `budget` is the limit in seconds for each state. Raises `PolicyCompileError` for a match or a
+    `run.count.pay.gt: 3`. `budget` is the limit in seconds. Raises `PolicyCompileError` for a match or a
     policy that does not compile, and `ValueError` for an unknown verdict or a negative number of steps.
     """
     verdicts = (verdict,) if isinstance(verdict, str) else tuple(verdict)
@@ -57,7 +57,7 @@ def trace_can(
     if subject.ir.profile != "strict":
         return Unknown((Reason("lynx_profile", "only the `strict` profile is analysed"),))
     asked = _asked(when, list(after))
-    return _Question(subject, asked, verdicts, tool, Effort(budget, progress)).answer(steps, unattended)
+    return _Question(subject, asked, verdicts, tool, Effort.within(budget, progress)).answer(steps, unattended)
 
 
 def _asked(when: MatchInput | None, after: list[MatchInput]) -> Policy:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from bobcat.analysis.engine import Constraint, Effort, Questions
+from bobcat.analysis.engine import OUT_OF_TIME, Constraint, Effort, Questions
 from bobcat.analysis.matches import RESTRICTS, policy_of_match
 from bobcat.analysis.model import Reason, Unknown, Witness
 from bobcat.analysis.sequences.drawn import result_of, sources_of
@@ -94,6 +94,8 @@ class Search:
         level, seen = [first], {self._key(first)}
         for depth in range(steps + 1):
             for history in level:
+                if self._subject.effort.is_over:
+                    return Unknown((OUT_OF_TIME,))
                 found = self._last(history)
                 if found is not None:
                     return found
@@ -107,6 +109,9 @@ class Search:
     def _next(self, level: Iterable[History], seen: set[str]) -> Iterator[History]:
         """Yield the states after one call more that were not seen before."""
         for history in level:
+            if self._subject.effort.is_over:
+                self.reasons[OUT_OF_TIME] = None
+                return
             for kind in self._subject.kinds:
                 for time in self._times(history):
                     for after in self._after(history, kind, time, seen):
@@ -296,7 +301,7 @@ class Search:
             rule = self._same.ir.rules[0]
             assert isinstance(rule, IrRule)
             same = policy_of_match(construct.all_([rule.match, *more]), RESTRICTS, {}) if more else self._same
-            policies = [fixed_policy(item.ir, values, drawn) for item in (subject.policy, subject.goal.when)]
+            policies = [fixed_policy(item, values, drawn) for item in (subject.policy, subject.goal.when)]
             self._cache[key] = Questions(
                 [*policies, same, *(atom.policy for atom in subject.atoms.items)], subject.effort
             )

@@ -12,7 +12,7 @@ from bobcat.model.decision import ActionRequest
 from bobcat.testing.mutation.mutants import Mutant, name_of
 
 SECONDS = 2.0
-"""The budget of one comparison."""
+"""Seconds for the questions about one mutant."""
 
 
 def telling_calls(policy: Policy, program: Policy, mutant: Mutant) -> tuple[tuple[ActionRequest, ...], bool]:
@@ -20,7 +20,7 @@ def telling_calls(policy: Policy, program: Policy, mutant: Mutant) -> tuple[tupl
 
     Decisions differ in their verdict, their arguments, or the rule that decides.
     """
-    questions = Questions((policy, program), Effort(SECONDS))
+    questions = Questions((policy, program), Effort.within(SECONDS))
     found = compare(questions, limit=1, terms=False)
     if not found.same:
         return tuple(region.witness.request for region in found.found if region.witness is not None), False

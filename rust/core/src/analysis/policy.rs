@@ -88,15 +88,18 @@ impl Policy {
         };
         let scope = match &rule.body {
             Body::Match(body) => scope(&self.program, self.program.written(body)),
-            Body::Function(function) => match tool_scope_fn::tools(function, &self.program.paths) {
-                Some(tools) => Scope::Tools(tools.iter().map(ToString::to_string).collect()),
-                None => Scope::Any,
-            },
+            Body::Function(function) => {
+                let tests = |clause| self.program.test(clause);
+                let read = (self.program.paths.as_slice(), &tests as _);
+                let named = tool_scope_fn::names(function, read);
+                self.tools.extend(named.iter().map(ToString::to_string));
+                match tool_scope_fn::tools(function, read) {
+                    Some(tools) => Scope::Tools(tools.iter().map(ToString::to_string).collect()),
+                    None => Scope::Any,
+                }
+            }
             Body::Host(_) => Scope::Any,
         };
-        if let (Scope::Tools(tools), Body::Function(_)) = (&scope, &rule.body) {
-            self.tools.extend(tools.iter().cloned());
-        }
         match scope {
             Scope::Any => self.any.push(at),
             Scope::Tools(tools) => {

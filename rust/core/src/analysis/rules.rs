@@ -273,6 +273,7 @@ fn taken<'a>(
     one: &mut Known,
 ) -> Result<(), Stop> {
     if policy.matched(rule).is_none() {
+        one.matches_unknown |= one.matches.is_none();
         return Ok(());
     }
     let matched = view.space.matched(policy, rule)?;

@@ -28,18 +28,21 @@ pub(super) fn list(program: &mut Program) {
     let mut generic = Vec::new();
     let mut starts_of = Vec::new();
     let mut buckets = program.rules.len().saturating_mul(BUCKETS_PER_RULE);
-    for (index, rule) in (0..).zip(&program.rules) {
+    let of: &Program = program;
+    let tests = |clause| of.test(clause);
+    for (index, rule) in (0..).zip(&of.rules) {
         let pins = match &rule.body {
             Body::Host(_) => None,
-            Body::Function(function) => tool_scope_fn::tools(function, &program.paths)
+            Body::Function(function) => tool_scope_fn::tools(function, (&of.paths, &tests))
                 .filter(|tools| tools.len() <= MAX_TOOLS)
                 .map(|tools| {
-                    if let Some(start) = tool_scope_fn::start(function, &program.paths, &tools) {
+                    let read = (of.paths.as_slice(), &tests as _);
+                    if let Some(start) = tool_scope_fn::start(function, read, &tools) {
                         starts_of.push((index, start));
                     }
                     Cow::Owned(numbered(&mut names, tools))
                 }),
-            Body::Match(body) => tools(program, program.written(body)),
+            Body::Match(body) => tools(of, of.written(body)),
         };
         match pins {
             Some(pins) if pins.len() <= buckets => {

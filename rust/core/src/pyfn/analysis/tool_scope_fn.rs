@@ -6,16 +6,21 @@
 use std::collections::BTreeSet;
 
 use crate::clause::ops::IndexKey;
+use crate::clause::predicate::Test;
 use crate::lang::path::{Field, Path};
 use crate::pyfn::ast::Function;
 use crate::pyfn::predicate::{FastNode, Predicate, Read};
 
 /// The names of the tools outside of which `function` returns None, without an error; `None`: there may be others. Holds
 /// for requests whose tool is a string.
-pub(crate) fn tools(function: &Function, paths: &[Path]) -> Option<BTreeSet<Box<str>>> {
+pub(crate) fn tools<'f>(
+    function: &'f Function,
+    (paths, tests): (&'f [Path], TestOf<'_, 'f>),
+) -> Option<BTreeSet<Box<str>>> {
     let mut walk = Walk {
         function,
         paths,
+        tests,
         tool: None,
         names: BTreeSet::new(),
     };
@@ -31,16 +36,37 @@ pub(crate) fn tools(function: &Function, paths: &[Path]) -> Option<BTreeSet<Box<
     Some(left)
 }
 
+/// The names of tools that `function` compares the tool with, anywhere.
+pub(crate) fn names<'f>(
+    function: &'f Function,
+    (paths, tests): (&'f [Path], TestOf<'_, 'f>),
+) -> BTreeSet<Box<str>> {
+    let mut walk = Walk {
+        function,
+        paths,
+        tests,
+        tool: None,
+        names: BTreeSet::new(),
+    };
+    for node in &function.fast_nodes {
+        if let FastNode::Test(read, predicate, ..) = node {
+            walk.truth(read, predicate);
+        }
+    }
+    walk.names
+}
+
 /// Returns the node that `function` begins with when the tool is one of `tools`, past the nodes that test the tool.
-pub(crate) fn start(
-    function: &Function,
-    paths: &[Path],
+pub(crate) fn start<'f>(
+    function: &'f Function,
+    (paths, tests): (&'f [Path], TestOf<'_, 'f>),
     tools: &BTreeSet<Box<str>>,
 ) -> Option<u32> {
     let mut starts = tools.iter().map(|tool| {
         let mut walk = Walk {
             function,
             paths,
+            tests,
             tool: Some(tool.clone()),
             names: BTreeSet::new(),
         };
@@ -56,15 +82,19 @@ pub(crate) fn start(
     starts.all(|start| start == first).then_some(first)
 }
 
-struct Walk<'f> {
+/// The test of a clause, by its number: a compiled program keeps the tests of functions among its clauses.
+pub(crate) type TestOf<'c, 'f> = &'c dyn Fn(u32) -> &'f Test;
+
+struct Walk<'c, 'f> {
     function: &'f Function,
     paths: &'f [Path],
+    tests: TestOf<'c, 'f>,
     /// The tool; `None`: one that no comparison names.
     tool: Option<Box<str>>,
     names: BTreeSet<Box<str>>,
 }
 
-impl<'f> Walk<'f> {
+impl<'f> Walk<'_, 'f> {
     fn node(&self, at: u32) -> &'f FastNode {
         let node = self.function.fast_nodes.get(at as usize);
         node.unwrap_or(&FastNode::Interp)
@@ -102,8 +132,10 @@ impl<'f> Walk<'f> {
         let (Field::Tool, _) = self.field(read)? else {
             return None;
         };
-        let Predicate::Test(test) = predicate else {
-            return None;
+        let test = match predicate {
+            Predicate::Test(test) => test,
+            Predicate::Clause(number) => (self.tests)(*number),
+            _ => return None,
         };
         let IndexKey::Scalars(texts, []) = test.key() else {
             return None;
