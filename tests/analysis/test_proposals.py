@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bobcat import Approvals, Policy, Request, SQLiteStore
-from bobcat.proposals import Proposal, extended, granted, propose
+from bobcat import Approvals, MemoryStore, Policy, Request, SQLiteStore
+from bobcat.proposals import Proposal, extended, granted, propose, recorded, revoke
 from unit.cli_runner import Run, runner
 
 POLICY = "rules: [{id: small, match: {tool: pay, args.amount.le: 100}, decision: allow}]"
@@ -82,14 +84,15 @@ def test_the_answer_of_an_approver_decides(tmp_path: Path) -> None:
     in_store(tmp_path, lambda store: Approvals(store).grant(found.approval, approver="alice"))
     again = proposed(tmp_path, BEYOND)
     assert (again.status, again.granted_by) == ("granted", "alice")
-    other = proposed(tmp_path, BEYOND.replace("900", "901"))
+    more = BEYOND.replace("much", "most")
+    other = proposed(tmp_path, more)
     in_store(tmp_path, lambda store: Approvals(store).deny(other.approval, approver="alice"))
-    assert proposed(tmp_path, BEYOND.replace("900", "901")).status == "denied"
+    assert proposed(tmp_path, more).status == "denied"
 
 
 def test_a_rule_that_cannot_be_added_is_refused(tmp_path: Path) -> None:
     for rule, words in (
-        ("rules: []", "one declarative rule"),
+        ("rules: []", "one rule, and this has 0"),
         (POLICY, "has a rule `small`"),
         ("rules: [{id: n, match: {tool: pay, run.count.pay.lt: 3}, decision: allow}]", "reads the run"),
     ):
@@ -99,6 +102,119 @@ def test_a_rule_that_cannot_be_added_is_refused(tmp_path: Path) -> None:
         proposed(tmp_path, WITHIN, seconds=0)
     with pytest.raises(ValueError, match="about another policy"):
         extended(Policy.compile(MAX), [proposed(tmp_path, WITHIN)])
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("rules: [{id: a, match: {}, decision: deny}, {id: b, match: {}, decision: deny}]", "one rule, and this has 2"),
+        ("rules: [{id: a, match: {}, decision: allow, obligations: [{rate_limit: {max: 3}}]}]", "rules of their own"),
+        ("rules: [{id: a, match: {}, decision: allow, mode: monitor}]", "would decide nothing"),
+        ("{defaults: {on_no_match: allow}, rules: [{id: a, match: {}, decision: deny}]}", "cannot change `defaults`"),
+    ],
+)
+def test_a_file_that_says_more_than_one_rule_is_refused(tmp_path: Path, rule: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        proposed(tmp_path, rule)
+
+
+def test_a_rule_in_python_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rules.py").write_text(
+        "from bobcat import deny, rule\n\n\n@rule\ndef r(request, context):\n    return deny('no')\n"
+    )
+    with pytest.raises(ValueError, match="this is one in Python"):
+        in_store(tmp_path, lambda store: propose(store, POLICY, tmp_path / "rules.py", envelope=MAX, by="agent-7"))
+
+
+def test_whoever_proposes_a_rule_cannot_grant_it(tmp_path: Path) -> None:
+    found = proposed(tmp_path, BEYOND)
+    in_store(tmp_path, lambda store: Approvals(store).grant(found.approval, approver="agent-7"))
+    again = proposed(tmp_path, BEYOND)
+    assert (again.status, again.ended_by) == ("denied", "agent-7")
+    assert again.ended_for == "whoever proposes a rule cannot grant it"
+    assert in_store(tmp_path, lambda store: granted(store, Policy.compile(POLICY))) == ()
+    with pytest.raises(ValueError, match="cannot be its approver"):
+        proposed(tmp_path, WITHIN, approvers=("agent-7",))
+
+
+def test_a_denial_has_the_approver_and_the_reason(tmp_path: Path) -> None:
+    found = proposed(tmp_path, BEYOND)
+    in_store(tmp_path, lambda store: Approvals(store).deny(found.approval, approver="bob", reason="too much"))
+    again = proposed(tmp_path, BEYOND)
+    assert (again.status, again.ended_by, again.ended_for) == ("denied", "bob", "too much")
+
+
+def test_another_rule_with_the_id_of_a_granted_one_is_refused(tmp_path: Path) -> None:
+    policy = Policy.compile(POLICY)
+    first = proposed(tmp_path, WITHIN)
+    with pytest.raises(ValueError, match="another rule `more`, of `agent-7`, is granted"):
+        proposed(tmp_path, WITHIN.replace("200", "300"), by="agent-8")
+    second = proposed(tmp_path, WITHIN, by="agent-8", seconds=7200)
+    in_force = in_store(tmp_path, lambda store: granted(store, policy))
+    assert {item.id for item in in_force} == {first.id, second.id}
+    wider = extended(policy, in_force)
+    assert [rule.id for rule in wider.rules] == ["small", "more"]
+    assert second.expires is not None
+    last = Request("pay", {"amount": 150}, timestamp=second.expires - timedelta(seconds=1))
+    assert wider.evaluate(last).verdict.value == "allow"
+    other = replace(second, rule=second.rule.replace("200", "300"))
+    with pytest.raises(ValueError, match="different rules `more`"):
+        extended(policy, [first, other])
+
+
+def test_what_the_policy_permits_already_is_not_asked(tmp_path: Path) -> None:
+    """The policy itself exceeds the envelope; the question is about the rule only."""
+    policy = "rules: [{id: all, match: {tool: send}, decision: allow}]"
+    within, beyond = (
+        in_store(tmp_path, partial(propose, policy=policy, rule=rule, envelope=MAX, by="agent-7"))
+        for rule in (WITHIN, BEYOND)
+    )
+    assert within.granted_by == "envelope"
+    assert beyond.status == "pending"
+    assert not any("send" in line for line in beyond.opens)
+
+
+class Clock:
+    """The time of a store, moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def test_a_grant_is_followed_by_a_new_one_after_its_end() -> None:
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    first = asyncio.run(propose(store, POLICY, WITHIN, envelope=MAX, by="agent-7", seconds=60))
+    clock.now += timedelta(seconds=61)
+    assert [item.status for item in asyncio.run(recorded(store))] == ["expired"]
+    again = asyncio.run(propose(store, POLICY, WITHIN, envelope=MAX, by="agent-7", seconds=60))
+    assert (again.status, again.id, again.round) == ("granted", first.id, 1)
+
+
+def test_a_question_that_nobody_answers_in_time_is_asked_again() -> None:
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    first = asyncio.run(propose(store, POLICY, BEYOND, envelope=MAX, by="agent-7"))
+    clock.now += timedelta(days=8)
+    again = asyncio.run(propose(store, POLICY, BEYOND, envelope=MAX, by="agent-7"))
+    assert (again.status, again.round) == ("pending", 1)
+    assert again.approval != first.approval
+    asyncio.run(Approvals(store).grant(again.approval, approver="alice"))
+    assert asyncio.run(propose(store, POLICY, BEYOND, envelope=MAX, by="agent-7")).granted_by == "alice"
+
+
+def test_a_revoked_grant_is_over_and_stays_on_record(tmp_path: Path) -> None:
+    policy = Policy.compile(POLICY)
+    found = proposed(tmp_path, WITHIN)
+    ended = in_store(tmp_path, lambda store: revoke(store, found.id, by="bob", reason="a mistake"))
+    assert (ended.status, ended.ended_by, ended.ended_for) == ("revoked", "bob", "a mistake")
+    assert in_store(tmp_path, lambda store: granted(store, policy)) == ()
+    assert proposed(tmp_path, WITHIN).status == "revoked"
+    with pytest.raises(ValueError, match="is revoked, and only a granted one"):
+        in_store(tmp_path, lambda store: revoke(store, found.id, by="bob"))
 
 
 @pytest.fixture
@@ -136,3 +252,35 @@ def test_the_command_tells_mistakes_apart(run: Run) -> None:
     assert run("propose", "policy.yaml", *OPTIONS).code == 2
     assert run("propose", "no-such.yaml", *OPTIONS).code == 3
     assert run("propose", "within.yaml", *OPTIONS, "--for", "soon").code == 2
+
+
+def test_the_record_is_listed_shown_and_revoked(run: Run) -> None:
+    store = OPTIONS[-2:]
+    run("propose", "within.yaml", *OPTIONS, "--reason", "for the sale")
+    run("propose", "beyond.yaml", *OPTIONS)
+    assert {item["status"] for item in run("proposals", "list", *store, "--format", "json").json()} == {
+        "granted",
+        "pending",
+    }
+    (found,) = run("proposals", "list", *store, "--status", "granted", "--format", "json").json()
+    listed = run("proposals", "list", *store, "--status", "granted").out
+    assert listed.startswith(f"{found['id']}  granted ")
+    assert "more  of agent-7  by envelope" in listed
+    shown = run("proposals", "show", found["id"], *store).out
+    assert "proposed by agent-7: for the sale\n  more: allow, priority 0\n" in shown
+    assert run("proposals", "revoke", found["id"], "--by", "bob", *store).out == "more revoked by bob\n"
+    assert run("proposals", "revoke", found["id"], "--by", "bob", *store).code == 3
+    assert run("proposals", "show", "none", *store).code == 3
+    done = run("propose", "within.yaml", *OPTIONS, "-o", "policy.bobcat", "--reason", "for the sale")
+    assert (done.code, done.out.splitlines()[0]) == (4, "more revoked by bob")
+    assert [rule.id for rule in Policy.load(Path("policy.bobcat")).rules] == ["small"]
+
+
+def test_an_approver_reads_the_rule_and_what_follows_the_answer(run: Run) -> None:
+    approval = run("propose", "beyond.yaml", *OPTIONS, "--format", "json").json()["approval"]
+    shown = run("approvals", "show", approval, *OPTIONS[-2:]).out
+    assert "note       much: allow, priority 0\n" in shown
+    assert "note           args.amount <= 900\n" in shown
+    done = run("approvals", "deny", approval, "--approver", "bob", "--reason", "no", *OPTIONS[-2:])
+    assert "the answer counts when the rule is proposed again" in done.out
+    assert run("propose", "beyond.yaml", *OPTIONS).out.startswith("much denied by bob: no\nbeyond the envelope:\n")

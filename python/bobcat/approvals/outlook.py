@@ -8,12 +8,17 @@ from bobcat.approvals.waking import JOB_KIND, waiting_runs
 from bobcat.stores.protocol import DurableStore
 from bobcat.text.display import safe_text
 
+PROPOSE = "bobcat.propose"
+"""Tool of the questions about proposed rules; no policy permits a call of it."""
+
 
 async def outlook(store: DurableStore, approval: Approval) -> str:
     """Describe the effect of the answer in one safe line."""
     if await workspace_of(store, approval.run_id) is not None:
         permitted = "permitted, once" if approval.status == "granted" else "refused, and after that asked about again"
         return f"the next proposal of the same call is {permitted}"
+    if approval.tool == PROPOSE:
+        return "the answer counts when the rule is proposed again"
     run_id = (await waiting_runs(store, approval.run_id))[-1]
     run, has_job = await store.run(run_id), await store.get(JOB_KIND, run_id) is not None
     return _run_outlook(safe_text(run_id), None if run is None else run.status, has_job=has_job)

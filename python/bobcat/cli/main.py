@@ -39,6 +39,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "dead": ("bobcat.cli.dead", "dead", "List rules that decide no call, and clauses that change nothing."),
         "holes": ("bobcat.cli.holes", "holes", "Show calls that a restricting rule just misses."),
         "propose": ("bobcat.cli.propose", "propose", "Propose a rule: granted within an envelope, else asked about."),
+        "proposals": ("bobcat.cli.proposals", "proposals", "List proposed rules, and revoke grants of them."),
         "replay": ("bobcat.cli.replay", "replay", "Decide recorded calls again, and show what changes."),
         "usage": ("bobcat.cli.usage", "usage", "Show what recorded calls use of a policy, and tighter rules."),
         "report": ("bobcat.cli.report", "report", "Write a page about a policy: rules, who may do what, findings."),

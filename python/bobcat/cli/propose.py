@@ -105,20 +105,24 @@ def propose(
     if output_format == "json":
         write_json(proposal.to_json())
     else:
-        for line in _lines(proposal):
+        for line in proposal_lines(proposal):
             echo_line(line)
     return 0 if proposal.status == "granted" else NOT_ALLOWED
 
 
-def _lines(proposal: Proposal) -> Iterator[str]:
+def proposal_lines(proposal: Proposal) -> Iterator[str]:
+    """Yield a proposal as safe lines: its status, and what the rule would permit."""
     name = safe_name(proposal.rule_id)
     match proposal.status:
         case "granted":
             end = "" if proposal.expires is None else f" until {proposal.expires.isoformat(timespec='seconds')}"
             because = {"envelope": "within the envelope", "narrower": "permits no call more"}
             yield f"{name} granted{end}: {because.get(proposal.granted_by, f'by {safe_name(proposal.granted_by)}')}"
-        case "denied":
-            yield f"{name} denied"
+        case "denied" | "revoked":
+            reason = f": {safe_text(proposal.ended_for)}" if proposal.ended_for else ""
+            yield f"{name} {proposal.status} by {safe_name(proposal.ended_by)}{reason}"
+            if proposal.status == "denied":
+                yield "beyond the envelope:"
         case _:
             yield f"{name} waits for an approver: {safe_text(proposal.approval)}"
             yield "beyond the envelope:"

@@ -20,15 +20,20 @@ _NO_PLACE = RuleSource(-1, 0, 0, 0, 0, "", 0)
 def extended(policy: Policy, proposals: Iterable[Proposal]) -> Policy:
     """Return a policy with the rules of granted proposals, each of which fires before its end only.
 
-    Raises `ValueError` for a proposal that is not granted, or is about another policy.
+    A rule that several have proposed has the last of their ends. Raises `ValueError` for a proposal that is not
+    granted, or is about another policy, and for different rules with one id.
     """
-    rules = []
+    ends: dict[str, tuple[Proposal, datetime]] = {}
     for proposal in proposals:
         if proposal.status != "granted" or proposal.expires is None:
             raise ValueError(f"the proposal `{proposal.id}` is {proposal.status}")
         if proposal.policy != policy.id:
             raise ValueError(f"the proposal `{proposal.id}` is about another policy, {proposal.policy[:12]}")
-        rules.append(until(ir_rule(proposal), proposal.expires))
+        known, end = ends.get(proposal.rule_id, (proposal, proposal.expires))
+        if known.rule != proposal.rule:
+            raise ValueError(f"the proposals `{known.id}` and `{proposal.id}` have different rules `{known.rule_id}`")
+        ends[proposal.rule_id] = known, max(end, proposal.expires)
+    rules = [until(ir_rule(proposal), end) for proposal, end in ends.values()]
     return with_rules(policy, rules) if rules else policy
 
 

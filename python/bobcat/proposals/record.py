@@ -15,7 +15,7 @@ from bobcat.model.plain_fields import fields_to_json
 from bobcat.text.shortening import shortened
 
 KIND = "rule-proposal"
-Status = Literal["granted", "pending", "denied", "expired"]
+Status = Literal["granted", "pending", "denied", "expired", "revoked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class Proposal:
 
     `rule` is the canonical JSON of the rule, `policy` and `envelope` are digests. `opens` lists what the rule would
     permit: beyond the envelope if there is such a call, else in comparison with the policy. `granted_by` is `envelope`,
-    `narrower`, or the approver. `approval` is the id of the question to an approver. `round` counts earlier grants.
+    `narrower`, or the approver. `ended_by` is who denied or revoked it, with the text `ended_for`. `approval` is the id
+    of the question to an approver. `round` counts earlier grants, and questions that nobody answered in time.
     """
 
     id: str
@@ -42,6 +43,8 @@ class Proposal:
     granted_by: str = ""
     approval: str = ""
     round: int = 0
+    ended_by: str = ""
+    ended_for: str = ""
 
     def as_of(self, now: datetime) -> Proposal:
         """Return the proposal at a time: a granted one past its end has expired."""
