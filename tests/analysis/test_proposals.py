@@ -15,7 +15,6 @@ import pytest
 
 from bobcat import Approvals, MemoryStore, Policy, Request, SQLiteStore
 from bobcat.proposals import Proposal, extended, granted, propose, recorded, revoke
-from unit.cli_runner import Run, runner
 
 POLICY = "rules: [{id: small, match: {tool: pay, args.amount.le: 100}, decision: allow}]"
 MAX = "rules: [{id: max, match: {tool: pay, args.amount.le: 500}, decision: allow}]"
@@ -126,12 +125,12 @@ def test_a_rule_in_python_is_refused(tmp_path: Path) -> None:
         in_store(tmp_path, lambda store: propose(store, POLICY, tmp_path / "rules.py", envelope=MAX, by="agent-7"))
 
 
-def test_whoever_proposes_a_rule_cannot_grant_it(tmp_path: Path) -> None:
+def test_the_proposer_cannot_grant_a_rule(tmp_path: Path) -> None:
     found = proposed(tmp_path, BEYOND)
     in_store(tmp_path, lambda store: Approvals(store).grant(found.approval, approver="agent-7"))
     again = proposed(tmp_path, BEYOND)
     assert (again.status, again.ended_by) == ("denied", "agent-7")
-    assert again.ended_for == "whoever proposes a rule cannot grant it"
+    assert again.ended_for == "the proposer cannot grant a rule"
     assert in_store(tmp_path, lambda store: granted(store, Policy.compile(POLICY))) == ()
     with pytest.raises(ValueError, match="cannot be its approver"):
         proposed(tmp_path, WITHIN, approvers=("agent-7",))
@@ -194,7 +193,7 @@ def test_a_grant_is_followed_by_a_new_one_after_its_end() -> None:
     assert (again.status, again.id, again.round) == ("granted", first.id, 1)
 
 
-def test_a_question_that_nobody_answers_in_time_is_asked_again() -> None:
+def test_a_question_without_an_answer_in_time_is_asked_again() -> None:
     clock = Clock()
     store = MemoryStore(clock=clock)
     first = asyncio.run(propose(store, POLICY, BEYOND, envelope=MAX, by="agent-7"))
@@ -215,72 +214,3 @@ def test_a_revoked_grant_is_over_and_stays_on_record(tmp_path: Path) -> None:
     assert proposed(tmp_path, WITHIN).status == "revoked"
     with pytest.raises(ValueError, match="is revoked, and only a granted one"):
         in_store(tmp_path, lambda store: revoke(store, found.id, by="bob"))
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
-    for name, text in (("policy", POLICY), ("max", MAX), ("within", WITHIN), ("beyond", BEYOND)):
-        Path(f"{name}.yaml").write_text(text)
-    return runner(capsys, monkeypatch)
-
-
-OPTIONS = ("--policy", "policy.yaml", "--envelope", "max.yaml", "--by", "agent-7", "--store", "sqlite:///s.db")
-
-
-def test_the_command_grants_and_writes_the_policy(run: Run) -> None:
-    done = run("propose", "within.yaml", *OPTIONS, "--for", "2h", "-o", "policy.bobcat")
-    assert done.code == 0
-    assert done.out.startswith("more granted until ")
-    wider = Policy.load(Path("policy.bobcat"))
-    assert [rule.id for rule in wider.rules] == ["small", "more"]
-
-
-def test_the_command_asks_beyond_the_envelope(run: Run) -> None:
-    done = run("propose", "beyond.yaml", *OPTIONS, "--format", "json")
-    assert (done.code, done.json()["status"]) == (4, "pending")
-    shown = run("approvals", "show", done.json()["approval"], "--store", "sqlite:///s.db")
-    assert "bobcat.propose" in shown.out
-    assert "pay: deny -> allow" in shown.out
-    assert (
-        run("approvals", "grant", done.json()["approval"], "--approver", "alice", "--store", "sqlite:///s.db").code == 0
-    )
-    assert run("propose", "beyond.yaml", *OPTIONS).code == 0
-
-
-def test_the_command_tells_mistakes_apart(run: Run) -> None:
-    assert run("propose", "policy.yaml", *OPTIONS).code == 2
-    assert run("propose", "no-such.yaml", *OPTIONS).code == 3
-    assert run("propose", "within.yaml", *OPTIONS, "--for", "soon").code == 2
-
-
-def test_the_record_is_listed_shown_and_revoked(run: Run) -> None:
-    store = OPTIONS[-2:]
-    run("propose", "within.yaml", *OPTIONS, "--reason", "for the sale")
-    run("propose", "beyond.yaml", *OPTIONS)
-    assert {item["status"] for item in run("proposals", "list", *store, "--format", "json").json()} == {
-        "granted",
-        "pending",
-    }
-    (found,) = run("proposals", "list", *store, "--status", "granted", "--format", "json").json()
-    listed = run("proposals", "list", *store, "--status", "granted").out
-    assert listed.startswith(f"{found['id']}  granted ")
-    assert "more  of agent-7  by envelope" in listed
-    shown = run("proposals", "show", found["id"], *store).out
-    assert "proposed by agent-7: for the sale\n  more: allow, priority 0\n" in shown
-    assert run("proposals", "revoke", found["id"], "--by", "bob", *store).out == "more revoked by bob\n"
-    assert run("proposals", "revoke", found["id"], "--by", "bob", *store).code == 3
-    assert run("proposals", "show", "none", *store).code == 3
-    done = run("propose", "within.yaml", *OPTIONS, "-o", "policy.bobcat", "--reason", "for the sale")
-    assert (done.code, done.out.splitlines()[0]) == (4, "more revoked by bob")
-    assert [rule.id for rule in Policy.load(Path("policy.bobcat")).rules] == ["small"]
-
-
-def test_an_approver_reads_the_rule_and_what_follows_the_answer(run: Run) -> None:
-    approval = run("propose", "beyond.yaml", *OPTIONS, "--format", "json").json()["approval"]
-    shown = run("approvals", "show", approval, *OPTIONS[-2:]).out
-    assert "note       much: allow, priority 0\n" in shown
-    assert "note           args.amount <= 900\n" in shown
-    done = run("approvals", "deny", approval, "--approver", "bob", "--reason", "no", *OPTIONS[-2:])
-    assert "the answer counts when the rule is proposed again" in done.out
-    assert run("propose", "beyond.yaml", *OPTIONS).out.startswith("much denied by bob: no\nbeyond the envelope:\n")

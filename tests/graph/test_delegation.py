@@ -44,6 +44,13 @@ def test_a_wider_node_is_refused_before_anything_runs() -> None:
         run({"a": node(NARROW), "b": node(WIDE)})
 
 
+def test_a_node_with_looser_terms_is_refused_with_the_difference() -> None:
+    ask = "rules: [{{id: r, match: {{tool: read}}, decision: approve_required, approvers: [ann, bob]{}}}]"
+    nodes = {"a": node(ask.format(", approvals_needed: 2")), "b": node(ask.format(""))}
+    with pytest.raises(ValueError, match=r"it decides `approve_required` 2 -> 1 approvals for read"):
+        run(nodes)
+
+
 def test_a_declared_reason_permits_a_wider_node() -> None:
     assert run({"a": node(NARROW), "b": node(WIDE, exceeds="the writer is reviewed")}).outcome == "succeeded"
 

@@ -110,6 +110,15 @@ def test_prove_shows_the_decisions_of_the_policy_and_of_the_envelope(run: Run) -
     assert [item["verdict"] for item in never["decisions"]] == ["allow"]
 
 
+def test_prove_shows_the_terms_that_a_child_exceeds(run: Run) -> None:
+    ask = "rules: [{{id: pay, match: {{tool: pay}}, decision: approve_required, approvers: [ann, bob]{}}}]"
+    Path("one.yaml").write_text(ask.format(""))
+    Path("two.yaml").write_text(ask.format(", approvals_needed: 2"))
+    done = run("prove", "--child", "one.yaml", "--parent", "two.yaml")
+    assert done.code == 1
+    assert done.out.endswith("    2 -> 1 approvals\n")
+
+
 def test_prove_tells_mistakes_apart(run: Run) -> None:
     Path("wrong.yaml").write_text("invariants: [{id: a}]")
     done = run("prove", "policy.yaml", "wrong.yaml")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bobcat import Policy
+from sarif_logs import results_of
 from unit.cli_runner import Run, runner
 
 OLD = """
@@ -217,3 +218,20 @@ def test_an_unknown_revision_cannot_be_read(repository: Run) -> None:
 def test_revisions_without_a_change_of_policies_have_no_difference(repository: Run) -> None:
     done = repository("diff", "--git", "main...main", "--fail-on", "any")
     assert (done.code, done.out) == (0, "no policy differs\n")
+
+
+def test_a_changed_module_of_rules_is_unknown_and_fails(repository: Run) -> None:
+    marked = "from bobcat import allow, rule\n\n\n@rule\ndef r(request, context):\n    return allow()\n"
+    Path("policies/rules.py").write_text(marked)
+    Path("policies/tool.py").write_text("from bobcat import tool\n")
+    subprocess.run(["git", "add", "."], check=True)
+    subprocess.run(["git", "commit", "-qm", "rules"], check=True)
+    asked = ("diff", "--git", "feature~1...feature", "--fail-on", "loosening")
+    done = repository(*asked)
+    assert done.code == 1
+    assert "feature~1:policies/rules.py -> feature:policies/rules.py\n1 unknown\n" in done.out
+    assert "tool.py" not in done.out
+    assert repository(*asked, "policies/rules.py").code == 1
+    assert repository(*asked, "policies/tool.py").code == 0
+    (found,) = results_of(repository(*asked, "--format", "sarif").json())
+    assert (found.rule, found.place.file) == ("unknown", "policies/rules.py")

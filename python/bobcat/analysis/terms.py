@@ -91,6 +91,11 @@ def terms_text(was: Decision, now: Decision) -> tuple[tuple[str, ...], bool]:
     return tuple(found), looser
 
 
+def looser_text(was: Decision, now: Decision) -> str:
+    """Return what a decision with the same verdict permits more: its terms, or the arguments of its transform."""
+    return "; ".join(terms_text(was, now)[0]) or "with other arguments"
+
+
 def _region(
     policies: tuple[Policy, Policy], answer: Witness, decisions: tuple[Decision, Decision], tool: str | None
 ) -> Region | None:

@@ -26,11 +26,12 @@ FAIL_ON = ("loosening", "any")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two policies with the names that the command shows, and their difference."""
+    """Two policies by the names that are shown, their difference, and the file of findings without a place."""
 
     old: str
     new: str
     found: Diff
+    file: str
 
 
 @click.command()
@@ -92,7 +93,7 @@ def diff(
         if len(policies) != 2:
             raise click.UsageError("give two policies, OLD and NEW, or `--git A...B`")
         old, new = (open_policy(path, profile, python_rules, shown_only=True) for path in policies)
-        compared = [Compared(*policies, _compare(old, new, calls, effort))]
+        compared = [Compared(*policies, _compare(old, new, calls, effort), policies[1])]
     _show(compared, output_format)
     return FINDINGS if fail_on is not None and any(_fails(item.found, fail_on) for item in compared) else 0
 
@@ -100,7 +101,8 @@ def diff(
 def _of_revisions(
     revisions: str, paths: Sequence[str], profile: Profile, calls: RecordedCalls | None, effort: Effort
 ) -> list[Compared]:
-    from bobcat.cli.git_policies import Compilation, changed_policies, revisions_of
+    from bobcat.analysis import Diff, Reason
+    from bobcat.cli.git_policies import Compilation, changed_modules, changed_policies, revisions_of
 
     given = revisions_of(revisions)
     options = Compilation(profile, variables(profile))
@@ -112,7 +114,12 @@ def _of_revisions(
                 f"{name}:{path}" if path is not None else f"{name} (no such file, which permits nothing)"
                 for name, path in ((given.old_name, item.old), (given.new_name, item.new))
             ]
-            compared.append(Compared(names[0], names[1], _compare(old, new, calls, effort)))
+            found = _compare(old, new, calls, effort)
+            compared.append(Compared(names[0], names[1], found, item.new or item.old or ""))
+    for path in changed_modules(given, paths):
+        reason = Reason("module", "a module of rules is code, which is not run for a revision; compare two checkouts")
+        names = [f"{name}:{path}" for name in (given.old_name, given.new_name)]
+        compared.append(Compared(names[0], names[1], Diff((), (reason,), False), path))
     return compared
 
 
@@ -145,7 +152,7 @@ def _show(compared: Sequence[Compared], output_format: str) -> None:
         case "json":
             write_json([{"old": item.old, "new": item.new, **item.found.to_json()} for item in compared])
         case "sarif":
-            echo_json(difference_sarif((item.found, item.new) for item in compared))
+            echo_json(difference_sarif((item.found, item.file) for item in compared))
         case "markdown":
             for item in compared:
                 for line in markdown_lines(item.found, item.old, item.new):

@@ -1,12 +1,13 @@
 """Policies at two revisions of a git repository, with the files that they include there.
 
 The files of a revision are written into a temporary directory, in their own places, so that includes are found as in a
-checkout. Modules of rules are left out: reading one runs its code.
+checkout. Modules of rules are only listed: reading one runs its code.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tarfile
 import tempfile
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 MAX_ARCHIVE_BYTES = 1 << 30
 """Bytes of the policies and other YAML files of a revision."""
 _ENDINGS = ("yaml", "yml")
+_MODULE_OF_RULES = re.compile(rb"^\s*(@(bobcat\.)?rule\b|(from|import)\s+bobcat\.build\b)", re.MULTILINE)
+"""The text of a module that marks rules, or builds policies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def _commit(name: str) -> str:
 @contextmanager
 def changed_policies(revisions: Revisions, paths: Sequence[str]) -> Iterator[list[Changed]]:
     """Yield the policies below some paths that differ between two revisions, by themselves or by what they include."""
-    top = _git("rev-parse", "--show-toplevel").decode().rstrip("\n")
+    top = _top()
     wanted = [_inside(path, top) for path in paths]
     for path, place in zip(paths, wanted, strict=True):
         if not any(_exists(commit, place) for commit in (revisions.old, revisions.new)):
@@ -107,6 +110,31 @@ def changed_policies(revisions: Revisions, paths: Sequence[str]) -> Iterator[lis
             root.mkdir()
             _extract(commit, top, root)
         yield list(_changed(roots, wanted, _renames(revisions, top)))
+
+
+def changed_modules(revisions: Revisions, paths: Sequence[str]) -> list[str]:
+    """Return the modules of rules below some paths that differ between two revisions, sorted: they are not compared."""
+    top = _top()
+    wanted = [_inside(path, top) for path in paths]
+    listed = _git(
+        "-C", top, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z",
+        revisions.old, revisions.new, "--", "*.py",
+    ).decode("utf-8", "surrogateescape").split("\0")  # fmt: skip
+    return [
+        path
+        for path in sorted(filter(None, listed))
+        if (not wanted or any(_is_below(path, place) for place in wanted))
+        and any(_MODULE_OF_RULES.search(_text(commit, path)) for commit in (revisions.old, revisions.new))
+    ]
+
+
+def _text(commit: str, path: str) -> bytes:
+    """Return a file of a commit; nothing for one that it does not have."""
+    return _git("cat-file", "blob", f"{commit}:{path}") if _exists(commit, path) else b""
+
+
+def _top() -> str:
+    return _git("rev-parse", "--show-toplevel").decode().rstrip("\n")
 
 
 def _exists(commit: str, place: str) -> bool:

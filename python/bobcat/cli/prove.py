@@ -116,6 +116,7 @@ def _lines(item: Proved, state: str, policy: Policy) -> Iterator[str]:
     from bobcat.analysis.calls import call_text
     from bobcat.analysis.invariants import Within
     from bobcat.analysis.summary import decision_text, reason_text
+    from bobcat.analysis.terms import looser_text
     from bobcat.diagnostics.render import place
 
     invariant = item.invariant
@@ -128,6 +129,8 @@ def _lines(item: Proved, state: str, policy: Policy) -> Iterator[str]:
             yield f"    {decision_text(policy, decisions[0])}"
             if isinstance(invariant.claim, Within):
                 yield f"    {safe_text(invariant.claim.name)}: {decision_text(invariant.claim.envelope, decisions[1])}"
+                if decisions[0].verdict is decisions[1].verdict:
+                    yield f"    {safe_text(looser_text(decisions[1], decisions[0]))}"
         case Unknown(reasons):
             yield from (f"    {reason_text(reason)}" for reason in reasons)
         case _:

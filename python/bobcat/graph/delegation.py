@@ -81,14 +81,17 @@ def _excess(parent: Policy, child: Policy) -> str | None:
     from bobcat.analysis.calls import call_text
     from bobcat.analysis.invariants import within
     from bobcat.analysis.summary import reason_text
+    from bobcat.analysis.terms import looser_text
 
     (proved,) = prove(child, within(parent, "parent"), budget=SECONDS)
     match proved.answer:
         case Proof():
             return None
         case Witness(request, decisions):
-            verdicts = " instead of ".join(item.verdict.value for item in decisions)
-            return f"it decides `{verdicts}` for {call_text(request)}"
+            new, old = decisions
+            is_same = new.verdict is old.verdict
+            instead = looser_text(old, new) if is_same else f"instead of `{old.verdict.value}`"
+            return f"it decides `{new.verdict.value}` {instead} for {call_text(request)}"
         case _:
             reasons = "; ".join(map(reason_text, proved.answer.reasons))
             text = f"it is not proved that it permits no call more: {reasons}"

@@ -94,7 +94,7 @@ async def propose(
 
 
 async def _round(store: DurableStore, known: Proposal | None, now: datetime) -> int:
-    """Return the number of earlier grants and of questions that nobody answered in time."""
+    """Return the number of earlier grants and of questions without an answer in time."""
     if known is None:
         return 0
     entry = await store.get(APPROVAL, known.approval) if known.status == "pending" else None
@@ -155,9 +155,7 @@ async def _decided(
         return replace(_granted(asked, answer.approver, own), opens=opens)
     reason = answer.reason
     if answer.granted:
-        reason = (
-            "whoever proposes a rule cannot grant it" if answer.args is None else "an answer cannot change the rule"
-        )
+        reason = "the proposer cannot grant a rule" if answer.args is None else "an answer cannot change the rule"
     return replace(asked, status="denied", opens=opens, ended_by=answer.approver, ended_for=reason)
 
 

@@ -25,7 +25,7 @@ class Proposal:
     `rule` is the canonical JSON of the rule, `policy` and `envelope` are digests. `opens` lists what the rule would
     permit: beyond the envelope if there is such a call, else in comparison with the policy. `granted_by` is `envelope`,
     `narrower`, or the approver. `ended_by` is who denied or revoked it, with the text `ended_for`. `approval` is the id
-    of the question to an approver. `round` counts earlier grants, and questions that nobody answered in time.
+    of the question to an approver. `round` counts earlier grants, and questions without an answer in time.
     """
 
     id: str
