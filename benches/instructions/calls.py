@@ -15,7 +15,7 @@ import bobcat
 
 def main() -> None:
     """Decide on every request, TIMES times."""
-    bundle = bobcat.load_bundle(sys.argv[1])
+    bundle = bobcat.load_bundle(sys.argv[1], profile=None)
     lines = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines()
     requests = [bobcat.request_from_json(json.loads(line)) for line in lines]
     evaluate = bobcat.evaluate

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ sys.path.insert(0, str(HERE.parent))
 import bobcat  # noqa: E402 - after the path of the corpora
 import python_rules  # noqa: E402 - after the path of the corpora
 from bobcat import PolicyBundle  # noqa: E402 - after the path of the corpora
+from bobcat.ir.schema import Profile  # noqa: E402 - after the path of the corpora
 from corpora.mixed import JsonObject, workload  # noqa: E402 - after the path of the corpora
 
 Work = tuple[PolicyBundle, list[JsonObject]]
@@ -54,12 +56,14 @@ class Scenario:
     make: Callable[[], Work]
 
 
-def mixed(rules: int) -> Callable[[], Work]:
+def mixed(rules: int, profile: Profile = "strict") -> Callable[[], Work]:
     """The shared workload."""
 
     def make() -> Work:
         work = workload(rules)
-        return bobcat.compile_policy(work.text), list(work.requests)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", bobcat.PolicyWarning)
+            return bobcat.compile_policy(work.text, profile=profile), list(work.requests)
 
     return make
 
@@ -141,6 +145,8 @@ SCENARIOS = (
     Scenario("decide, 1,000 negations", "decide", 2_001, crowded(negation)),
     Scenario("call, by the tool", "call", 101, by_tool),
     Scenario("call, 1 rule", "call", 101, mixed(1)),
+    Scenario("call, 10 rules", "call", 101, mixed(10)),
+    Scenario("call, 10 rules, lynx", "call", 101, mixed(10, "lynx")),
     Scenario("call, 20 functions", "call", 51, functions),
 )
 

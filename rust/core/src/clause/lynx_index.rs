@@ -22,9 +22,19 @@ impl LynxTest {
     /// The facts that the choice of a guard needs.
     pub(crate) fn facts(&self) -> Facts {
         Facts {
-            cost: 1,
+            cost: self.cost(),
             guard_cost: self.guard_cost(),
             fails: self.fails(),
+        }
+    }
+
+    fn cost(&self) -> u32 {
+        match (self.op, &self.operand, self.pattern()) {
+            (LynxOp::Matches, _, Some(pattern)) => pattern.facts().cost,
+            (LynxOp::Matches, _, None) | (_, None, _) => HOST_COST,
+            (LynxOp::Eq | LynxOp::Order(_) | LynxOp::Between | LynxOp::NotBetween, ..) => 1,
+            (LynxOp::In, ..) => 4,
+            (LynxOp::Contains | LynxOp::ContainsAny | LynxOp::ContainsAll, ..) => 5,
         }
     }
 

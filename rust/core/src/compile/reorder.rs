@@ -100,7 +100,7 @@ pub(super) fn first_cost(program: &Program, expr: Part<'_>) -> u32 {
 /// Returns the cost of evaluating an expression, roughly in equality comparisons.
 fn cost(program: &Program, expr: Part<'_>) -> u32 {
     match expr {
-        Part::Leaf(clause) => program.test(clause).facts().cost,
+        Part::Leaf(clause) => program.indexed_clause(clause).facts().cost,
         Part::Of(_, items) => items
             .map(|item| cost(program, item))
             .fold(0, u32::saturating_add),
