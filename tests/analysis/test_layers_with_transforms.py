@@ -69,3 +69,21 @@ def test_a_rule_of_another_layer_that_reads_the_new_arguments_is_unknown() -> No
     assert "layers" in codes
     assert "internal" not in codes
     assert not found.same
+
+
+def test_the_first_layer_that_requires_an_approval_decides_also_on_arguments_that_another_one_made() -> None:
+    long = {"id": "long", "match": {"tool": "t", "args.a.length.ge": 2}, "decision": "approve_required"}
+    every = {"id": "every", "match": {"tool": "t"}, "decision": "approve_required"}
+    appends = {
+        "id": "appends", "match": {"tool": "t", "args.a": "x"}, "decision": "transform",
+        "transform": {"jsonpath": "$.args.a", "append": "q"},
+    }  # fmt: skip
+    defaults = {"on_no_match": "allow", "on_missing_shadow": "allow"}
+    org, team, run = (Policy.compile({"defaults": defaults, "rules": [rule]}) for rule in (long, every, appends))
+    old, new = (
+        Policy.layered({"org": org, "team": team, "run": last})
+        for last in (Policy.compile({"defaults": defaults, "rules": []}), run)
+    )
+    found = diff(old, new)
+    check_regions(found, old, new, 0)
+    assert [(region.old.rule.id, region.new.rule.id) for region in found.found] == [("team:every", "org:long")]

@@ -73,8 +73,9 @@ fn is_default(end: &End) -> bool {
     end.rule.is_none() && end.unknown.is_none()
 }
 
-/// The strictest opinion; of equal ones a rule comes before a default, then the first.
-fn rank(best: Option<&End>, next: &End) -> Joined {
+/// The strictest opinion; of equal ones a rule comes before a default, then the first. Of several that require an
+/// approval, that of the first layer decides. `is_before`: the layer of `next` is before that of a rule.
+fn rank(best: Option<&End>, next: &End, is_before: &dyn Fn(u32) -> bool) -> Joined {
     let Some(best) = best else {
         return Joined::Is(next.clone());
     };
@@ -89,9 +90,14 @@ fn rank(best: Option<&End>, next: &End) -> Joined {
     if named || next.verdict < best.verdict {
         return Joined::Is(next.clone());
     }
-    if approves && next.verdict == best.verdict && next.rule.is_some() {
-        let mut joint = best.clone();
-        joint.also.extend(next.rule);
+    if approves && next.verdict == best.verdict {
+        let (first, second) = match best.rule.is_some_and(is_before) {
+            true => (next, best),
+            false => (best, next),
+        };
+        let mut joint = first.clone();
+        joint.also.extend(second.rule);
+        joint.also.extend(&second.also);
         return Joined::Is(joint);
     }
     Joined::Stays
@@ -151,9 +157,13 @@ impl<'a> Space<'a> {
                 continue;
             }
             let silent = abstains && !layer.limits;
+            let is_before = |content: u32| {
+                let rule = policy.rule_of(content);
+                rule.is_some_and(|rule| layer.rules.1 <= rule)
+            };
             let join = |best: Option<&End>, next: &End| match silent && is_default(next) {
                 true => Joined::Stays,
-                false => rank(best, next),
+                false => rank(best, next, &is_before),
             };
             if !layer.limits {
                 let own = self.decides(*opinion, abstains, ends)?;

@@ -84,6 +84,9 @@ fn layered(
         }
         None => outcome.deciding.verdict,
     };
+    // Of layers that all require an approval, the first one counts as deciding, as in the names of a decision.
+    let opinions = outcome.also.iter().chain([&outcome.deciding]);
+    let first = opinions.min_by_key(|opinion| opinion.layer);
     names.extend(outcome.transforms.iter().map(|step| policy.name(step.rule)));
     let also = outcome
         .also
@@ -99,7 +102,7 @@ fn layered(
         verdict: verdict.into(),
         rule: match outcome.conflict {
             Some(_) => None,
-            None => outcome.deciding.decided.rule(),
+            None => first.and_then(|opinion| opinion.decided.rule()),
         },
         failed: false,
         steps: Vec::new(),
