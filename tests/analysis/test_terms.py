@@ -77,6 +77,29 @@ def test_a_rule_with_other_terms_that_never_decides_is_no_difference() -> None:
     assert diff(old, new).same
 
 
+@pytest.mark.parametrize("many", [1, 1_000])
+def test_each_tool_whose_calls_get_other_terms_is_a_region(many: int) -> None:
+    old, new = (
+        policy(f"{{id: ask, match: {{tool.in: [pay, refund]}}, decision: approve_required, approvers: [{name}]}}")
+        for name in ("ann", "eve")
+    )
+    assert [region.tool for region in diff(old, new).regions] == ["pay", "refund"]
+    found = Questions([old, new]).ask("compare", old=0, new=1, terms=terms_numbers(old, new), many=many)
+    assert [item["tool"] for item in found["regions"]] == ["pay", "refund"]
+
+
+def test_a_region_of_terms_of_other_tools_names_none() -> None:
+    old, new = (
+        policy(f"{{id: ask, match: {{args.n: 1}}, decision: approve_required, approvers: [{name}]}}")
+        for name in ("ann", "eve")
+    )
+    assert [region.tool for region in diff(old, new).regions] == [None]
+    team = policy("{id: fine, match: {tool: pay}, decision: allow}")
+    assert [region.tool for region in diff(layers(old, team), layers(new, team)).regions] == ["pay"]
+    team = Policy.compile("rules: []\ndefaults: {on_no_match: allow, on_missing_shadow: allow}")
+    assert [region.tool for region in diff(layers(old, team), layers(new, team)).regions] == [None]
+
+
 def layers(org: Policy, team: Policy) -> Policy:
     return Policy.layered({"org": org, "team": team})
 
@@ -87,6 +110,18 @@ def test_changed_approvers_in_a_layer_are_a_region() -> None:
     found = diff(old, new)
     assert [region.terms for region in found.loosening] == [("approvers ann -> eve",)]
     assert found.reasons == ()
+
+
+def test_changed_approvers_in_a_layer_are_a_region_of_each_tool() -> None:
+    team = policy("{id: fine, match: {tool.in: [pay, refund, send]}, decision: allow}")
+    old, new = (
+        layers(
+            policy(f"{{id: ask, match: {{tool.in: [pay, refund]}}, decision: approve_required, approvers: [{name}]}}"),
+            team,
+        )
+        for name in ("ann", "eve")
+    )
+    assert [region.tool for region in diff(old, new).regions] == ["pay", "refund"]
 
 
 def test_approvers_that_another_layer_keeps_from_counting_are_no_difference() -> None:

@@ -20,6 +20,7 @@ from bobcat.analysis.dead_rules import without_rule
 from bobcat.analysis.deciding import DecidingRules
 from bobcat.analysis.invariants import within
 from bobcat.analysis.model import ORDER
+from bobcat.analysis.tool_names import tools_of
 from bobcat.errors import PolicyCompileError
 from bobcat.model.decision import Decision
 from bobcat.model.request_json import request_from_data
@@ -82,7 +83,8 @@ def check_regions(found: Diff, old: Policy, new: Policy, seed: int) -> None:
         for region in found.regions
         if not region.terms
     }
-    verdicts_of_terms = {region.new.verdict for region in found.regions if region.terms}
+    tools = tools_of(old.ir) | tools_of(new.ir)
+    verdicts_of_terms = {(region.tool, region.new.verdict) for region in found.regions if region.terms}
     for call in CALLS:
         was, now = old.evaluate(call), new.evaluate(call)
         if was.verdict is not now.verdict:
@@ -91,7 +93,8 @@ def check_regions(found: Diff, old: Policy, new: Policy, seed: int) -> None:
             assert here in sides or found.reasons, (seed, here)
             assert found.may_loosen or not permits_more(was, now), seed
         elif terms(was) != terms(now) and was.verdict.value != "deny":
-            assert was.verdict.value in verdicts_of_terms or found.reasons, (seed, call)
+            tool = call.tool if call.tool in tools else None
+            assert (tool, was.verdict.value) in verdicts_of_terms or found.reasons, (seed, call)
     for region in found.found:
         assert region.witness is not None
         was, now = (policy.evaluate(region.witness.request) for policy in (old, new))

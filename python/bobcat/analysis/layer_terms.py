@@ -49,7 +49,7 @@ def layer_regions(
         return (), (Reason("terms", f"the layers have {len(pairs):,} pairs of terms, and {MAX_PAIRS} are compared"),)
     layers = [layer.policy for policy in policies for layer in policy.layers]
     asked = Questions((old, new, *layers), questions.effort)
-    named = tools_of(old.ir) | tools_of(new.ir)
+    tools = [*sorted(tools_of(old.ir) | tools_of(new.ir)), None]
     regions: dict[object, Region] = {}
     reasons: dict[Reason, None] = {}
     for number, here, there, verdict in pairs:
@@ -59,18 +59,18 @@ def layer_regions(
             *_decided_by(2 + number, here),
             *_decided_by(2 + len(old.layers) + number, there),
         ]
-        answer = asked.find(*where)
-        if isinstance(answer, Unknown):
-            reasons |= dict.fromkeys(answer.reasons)
-        elif isinstance(answer, Witness):
-            tool = str(answer.request.tool)
-            both = answer.decisions[0], answer.decisions[1]
-            found = region_of(policies, answer, both, tool if tool in named else None)
-            if found is None:
-                message = "approvers and obligations that layers add to one another are compared on one call only"
-                reasons[Reason("terms", message)] = None
-            else:
-                regions.setdefault((found.tool, found.old, found.new, found.terms), found)
+        for tool in tools:
+            answer = asked.find(*where, tools=[tool])
+            if isinstance(answer, Unknown):
+                reasons |= dict.fromkeys(answer.reasons)
+            elif isinstance(answer, Witness):
+                both = answer.decisions[0], answer.decisions[1]
+                found = region_of(policies, answer, both, tool)
+                if found is None:
+                    message = "approvers and obligations that layers add to one another are compared on one call only"
+                    reasons[Reason("terms", message)] = None
+                else:
+                    regions.setdefault((found.tool, found.old, found.new, found.terms), found)
     return tuple(regions.values()), tuple(reasons)
 
 

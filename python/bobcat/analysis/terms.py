@@ -1,6 +1,6 @@
 """The terms of permissions: calls with the same verdict, but with other approvers, approvals or obligations.
 
-The core finds a call for each two terms; the policies decide it, and their decisions are compared.
+The core finds a call of each tool for each two terms; the policies decide it, and their decisions are compared.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def terms_regions(
 ) -> tuple[tuple[Region, ...], tuple[Reason, ...]]:
     """Return calls that get the same verdict on other terms, and the reasons of what was not compared.
 
-    `found` are the regions of the core, one for each two terms that decide a call.
+    `found` are the regions of the core, one for each two terms that decide a call of a tool.
     """
     policies = questions.policies[old], questions.policies[new]
     if any(policy.layers for policy in policies):

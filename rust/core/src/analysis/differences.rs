@@ -63,12 +63,13 @@ pub(super) struct Differences<'t> {
     known: HashMap<(Change, Side, Side), usize>,
     pub(super) unknown: Vec<Reason>,
     limit: usize,
-    /// The regions that do not differ in terms only.
-    count: usize,
+    /// The regions that differ in terms only, and the others.
+    counts: (usize, usize),
     complete: bool,
     pub(super) policies: (usize, usize),
     pub(super) tool: Option<String>,
     pub(super) terms: Option<&'t Terms>,
+    /// The terms of the calls that were found of the tool under way.
     termed: BTreeSet<Termed>,
 }
 
@@ -80,7 +81,7 @@ impl<'t> Differences<'t> {
             known: HashMap::new(),
             unknown: Vec::new(),
             limit,
-            count: 0,
+            counts: (0, 0),
             complete: true,
             policies,
             tool: None,
@@ -92,6 +93,7 @@ impl<'t> Differences<'t> {
     /// Begins with the next tool.
     pub(super) fn begin(&mut self, tool: Option<String>) {
         self.known.clear();
+        self.termed.clear();
         self.tool = tool;
     }
 
@@ -111,8 +113,8 @@ impl<'t> Differences<'t> {
     /// Returns true if no more regions of a change are wanted.
     pub(super) fn is_full(&mut self, change: Change) -> bool {
         let full = match change {
-            Change::Terms => self.termed.len() >= self.limit,
-            _ => self.count >= self.limit,
+            Change::Terms => self.counts.0 >= self.limit,
+            _ => self.counts.1 >= self.limit,
         };
         self.complete &= !full;
         full
@@ -167,7 +169,10 @@ impl<'t> Differences<'t> {
             return;
         }
         self.known.insert(key, self.regions.len());
-        self.count += usize::from(change != Change::Terms);
+        match change {
+            Change::Terms => self.counts.0 += 1,
+            _ => self.counts.1 += 1,
+        }
         self.regions.push(Region {
             change,
             tool: self.tool.clone(),
