@@ -265,3 +265,22 @@ def test_arguments_that_an_approver_or_a_preview_gets_are_compared(verdict: str,
     assert region.witness is not None
     assert [decision.transform_args for decision in region.witness.decisions] == [{"a": "x"}, {"a": "xy"}]
     assert diff(policy("x"), policy("x")).same
+
+
+@pytest.mark.parametrize("others", [0, 300])
+def test_a_call_that_a_rule_denies_is_shown_before_one_on_which_it_is_in_error(others: int) -> None:
+    deny = {"id": "deny", "match": {"tool": "t", "args.n.gt": 5}, "decision": "deny"}
+    more = [{"id": f"o{n}", "match": {"tool": "t", "args.z": n}, "decision": "deny"} for n in range(others)]
+    allow = {"id": "allow", "match": {"tool": "t"}, "decision": "allow"}
+    found = diff({"rules": [*more, allow]}, {"rules": [*more, deny, allow]})
+    (region,) = found.tightening
+    assert region.witness is not None
+    assert region.witness.decisions[1].matched_rules == ("deny",)
+
+
+def test_a_call_on_which_a_rule_is_in_error_is_shown_where_it_denies_no_other_one() -> None:
+    deny = {"id": "deny", "match": {"tool": "t", "args.n.gt": 5, "args.n.lt": 3}, "decision": "deny"}
+    allow = {"id": "allow", "match": {"tool": "t"}, "decision": "allow"}
+    (region,) = diff({"rules": [allow]}, {"rules": [deny, allow]}).tightening
+    assert region.witness is not None
+    assert region.witness.decisions[1].matched_rules == ("<rule_error:deny:wrong_type>",)

@@ -169,7 +169,11 @@ impl Analysis {
                 order.push((Change::Terms, number, one.clone(), other.clone()));
             }
         }
-        order.sort_by_key(|(change, number, ..)| (*change, *number));
+        // A call that rules match is shown before one on which a rule is in error.
+        order.sort_by_key(|(change, number, one, other)| {
+            let errors = usize::from(one.fails) + usize::from(other.fails);
+            (*change, errors, *number)
+        });
         for (change, number, one, other) in order {
             if found.is_full(change) {
                 continue;
