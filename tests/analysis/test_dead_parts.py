@@ -18,6 +18,7 @@ from bobcat.analysis.dead_clauses import dead_places, without
 from bobcat.analysis.dead_rules import without_rule
 from bobcat.analysis.deciding import DecidingRules
 from bobcat.analysis.engine import Effort, Questions
+from bobcat.analysis.findings import dead_findings
 from bobcat.analysis.variations import KINDS
 from bobcat.ir.schema import IrRule
 
@@ -72,6 +73,74 @@ rules:
 def test_a_contradiction_and_a_shadowed_rule_have_different_reasons() -> None:
     found = dead("rules: [{id: a, match: {tool: t, args.n.lt: 1, args.n.gt: 2}, decision: allow}]")
     assert [(item.rule.id, item.why) for item in found.rules] == [("a", "contradiction")]
+
+
+@pytest.mark.parametrize("others", [0, 300])
+def test_a_transform_that_is_an_error_on_every_call_has_a_reason_of_its_own(others: int) -> None:
+    more = "".join(f"  - {{id: o{n}, match: {{tool: t, args.n: {n}}}, decision: deny}}\n" for n in range(others))
+    found = dead(f"""
+rules:
+  - {{id: number, match: {{tool: t, args.x: 1}}, decision: transform, transform: {{jsonpath: $.args.x, append: y}}}}
+  - {{id: below, match: {{tool: t, args.x: a}}, decision: transform, transform: {{jsonpath: $.args.x.y, set: 1}}}}
+  - {{id: text, match: {{tool: t, args.x: b}}, decision: transform, transform: {{jsonpath: $.args.x, append: y}}}}
+{more}""")
+    assert [(item.rule.id, item.why, item.culprits) for item in found.rules] == [
+        ("number", "cannot_transform", ()),
+        ("below", "cannot_transform", ()),
+    ]
+    assert [item.message for item in dead_findings(found)] == [
+        f"the rule `{name}` decides no call: its transform is an error on each one that it matches"
+        for name in ("number", "below")
+    ]
+
+
+@pytest.mark.parametrize("small", ["args.n: 0", "args.n.lt: 1, args.n.gt: 7"])
+def test_a_transform_takes_the_calls_that_another_rule_decides_on_its_arguments(small: str) -> None:
+    """The second rule is in error on the text, and never true."""
+    found = dead(
+        f"""
+rules:
+  - {{id: small, match: {{tool: t, {small}}}, decision: deny}}
+  - {{id: zero, match: {{tool: t, args.n: 5}}, decision: transform, transform: {{jsonpath: $.args.n, set: VALUE}}}}
+  - {{id: five, match: {{tool: t, args.n: 5}}, decision: allow}}
+""".replace("VALUE", "0" if "0" in small else "x"),
+        clauses=False,
+    )
+    assert {item.rule.id: (item.why, [rule.id for rule in item.culprits]) for item in found.rules} == {
+        "zero": ("overruled", ["small"]),
+        "five": ("shadowed", ["zero"]),
+    }
+    assert "on the arguments that it makes, rules before it decide, such as `small`" in [
+        item.message.partition(": ")[2] for item in dead_findings(found)
+    ]
+
+
+def test_culprits_that_are_known_for_some_tools_only_are_not_listed() -> None:
+    """Which rules take the calls of other tools is unknown: a clause compares two values."""
+    found = dead(
+        """
+rules:
+  - {id: compares, match: {args.a.eq: {ref: args.b}, args.b: 2.5}, decision: deny}
+  - {id: all, match: {tool: t}, decision: dry_run}
+  - {id: texts, match: {args.b.lower.eq: x}, decision: deny}
+  - {id: missing, match: {args.b.k.exists: false}, decision: deny}
+  - {id: last, match: {args.a.exists: true}, decision: allow}
+""",
+        clauses=False,
+    )
+    (last,) = (item for item in found.rules if item.rule.id == "last")
+    assert last.culprits == ()
+
+
+def test_a_transform_that_cannot_be_made_is_no_culprit() -> None:
+    found = dead("""
+rules:
+  - {id: none, match: {tool: t, args.n.ge: 5}, decision: transform, transform: {jsonpath: $.args.n, append: x}}
+  - {id: large, match: {tool: t, args.n.gt: 1}, decision: deny}
+  - {id: five, match: {tool: t, args.n: 5}, decision: allow}
+""")
+    shadowed = {item.rule.id: [rule.id for rule in item.culprits] for item in found.rules if item.why == "shadowed"}
+    assert shadowed == {"five": ["large"]}
 
 
 def test_a_clause_that_changes_the_terms_of_a_permission_is_not_dead() -> None:

@@ -22,8 +22,10 @@ from bobcat.ir.memory import used
 from bobcat.ir.pretty import expr_lines
 from bobcat.ir.schema import FunctionRule, IrRule
 
-Why: TypeAlias = Literal["contradiction", "shadowed"]
-"""`contradiction`: no call makes the match true; `shadowed`: other rules decide every call that does."""
+Why: TypeAlias = Literal["contradiction", "shadowed", "cannot_transform", "overruled"]
+"""`contradiction`: no call makes the match true; `cannot_transform`: the transform is an error on every call that does;
+`overruled`: rules that outrank the transform decide every call on the arguments that it makes; `shadowed`: other rules
+decide every call that does."""
 CLAUSES_LEFT = Reason(OUT_OF_TIME.code, "the time was over before all clauses of the rule were compared")
 _UNUSED_PREDICATE = "W0107"
 
@@ -32,7 +34,8 @@ _UNUSED_PREDICATE = "W0107"
 class DeadRule:
     """A rule that is proved to decide no call; of layers, one without which they decide every call alike.
 
-    `culprits` are the rules that take its calls, a minimal set.
+    `culprits` are the rules that take its calls, a minimal set; of an overruled one, rules that decide on the new
+    arguments.
     """
 
     rule: RuleRef
@@ -141,12 +144,13 @@ def dead(
 def _dead_rule(policy: Policy, index: int, data: Data, effort: Effort) -> DeadRule:
     """Return a rule that is proved to decide no call, with the rules that take its calls."""
     ref = rule_ref(policy, index)
-    if data["matches"] == "none":
-        return DeadRule(ref, "contradiction", ())
+    why = _why(data)
+    if why != "shadowed":
+        return DeadRule(ref, why, tuple(rule_ref(policy, number) for number in data["culprits"]))
     taken_by = _needed(policy, index, data["culprits"] or _takers(policy, index, effort), effort)
     if not taken_by and isinstance(policy.ir.rules[index], FunctionRule) and _takes_all(policy, (), index, effort):
         return DeadRule(ref, "contradiction", ())
-    return DeadRule(ref, "shadowed", tuple(rule_ref(policy, number) for number in taken_by))
+    return DeadRule(ref, why, tuple(rule_ref(policy, number) for number in taken_by))
 
 
 def _takers(policy: Policy, index: int, effort: Effort) -> list[int]:
@@ -162,6 +166,15 @@ def _takers(policy: Policy, index: int, effort: Effort) -> list[int]:
         if taker is None or taker in found or taker >= index:
             return []
         found.append(taker)
+
+
+def _why(item: Data) -> Why:
+    """Return the cause for which a rule decides no call, by the core's answer."""
+    if item["matches"] == "none":
+        return "contradiction"
+    if not item["applies"]:
+        return "cannot_transform"
+    return "overruled" if item["overruled"] else "shadowed"
 
 
 def _needed(policy: Policy, index: int, culprits: list[int], effort: Effort) -> list[int]:

@@ -29,7 +29,9 @@ def with_exact_findings(
         return found
     parts = dead(Policy.from_policy(policy, source_map=places), clauses=False, budget=seconds)
     known = {item.span for item in found if item.code in _OF_RULES}
-    explained = [item for item in parts.rules if item.why == "contradiction" or item.culprits]
+    explained = [
+        item for item in parts.rules if item.why == "contradiction" or (item.why == "shadowed" and item.culprits)
+    ]
     added = [_finding(item) for item in explained if item.rule.span not in known]
     kept = [item for item in found if item.code != _CAPPED or parts.unknown]
     return (*kept, *added)

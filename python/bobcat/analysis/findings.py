@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bobcat.analysis.calls import call_text
-from bobcat.analysis.dead_rules import DeadParts
+from bobcat.analysis.dead_rules import DeadParts, DeadRule
 from bobcat.analysis.deciding import DecidingRules
 from bobcat.analysis.engine import rule_ref
 from bobcat.analysis.model import Diff, Reason, Region, RuleRef, Unknown, Witness
@@ -117,18 +117,27 @@ def _undecided(rules: Iterable[tuple[RuleRef, Sequence[Reason]]]) -> Iterator[Di
 def dead_findings(found: DeadParts) -> Iterator[Diagnostic]:
     """Yield the dead parts of a policy as findings."""
     for rule in found.rules:
-        name = rule_text(rule.rule)
-        if rule.why == "contradiction":
-            message = f"the rule {name} decides no call: its match is never true"
-        else:
-            others = ", ".join(map(rule_text, rule.culprits)) or "other rules"
-            message = f"the rule {name} decides no call: each one that it matches goes to {others}"
-        related = tuple(Related(item.span, "decides before it") for item in rule.culprits if item.span is not None)
+        message = f"the rule {rule_text(rule.rule)} decides no call: {_why_dead(rule)}"
+        place = "decides on its arguments" if rule.why == "overruled" else "decides before it"
+        related = tuple(Related(item.span, place) for item in rule.culprits if item.span is not None)
         yield Diagnostic("dead-rule", Severity.WARNING, message, rule.rule.span, None, related)
     for clause in found.clauses:
         message = f"the clause `{clause.text}` of the rule {rule_text(clause.rule)} changes no decision"
         yield Diagnostic("dead-clause", Severity.WARNING, message, clause.span)
     yield from found.predicates
+
+
+def _why_dead(rule: DeadRule) -> str:
+    others = ", ".join(map(rule_text, rule.culprits)) or "other rules"
+    match rule.why:
+        case "contradiction":
+            return "its match is never true"
+        case "cannot_transform":
+            return "its transform is an error on each one that it matches"
+        case "overruled":
+            return f"on the arguments that it makes, rules before it decide, such as {others}"
+        case "shadowed":
+            return f"each one that it matches goes to {others}"
 
 
 def holes_sarif(found: Holes, file: str) -> str:

@@ -12,6 +12,7 @@ mod compare;
 mod compose;
 mod composed;
 mod connect;
+mod culprits;
 mod dd;
 mod decide;
 mod differences;

@@ -1,13 +1,13 @@
 //! What each rule of a policy does: decide, match, or neither, and which earlier rules take its calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::answer::{self, Object};
 use super::budget::{Reason, Stop};
-use super::connect::Connect;
-use super::dd::{Dd, ERROR, FALSE, TRUE};
+use super::culprits::taken;
+use super::dd::TRUE;
 use super::find::add;
-use super::lazy::{IsTrue, Lane};
+use super::lazy::Lane;
 use super::policy::{Ends, Policy};
 use super::search::{Found, Goal};
 use super::verify;
@@ -16,14 +16,20 @@ use super::{Analysis, Asked};
 
 /// What is known of one rule.
 #[derive(Clone, Debug, Default)]
-struct Known {
-    decides: Option<String>,
+pub(super) struct Known {
+    pub(super) decides: Option<String>,
     /// True if the search for a decision was not exact.
-    decides_unknown: bool,
-    matches: Option<String>,
-    matches_unknown: bool,
-    culprits: Vec<u32>,
-    reasons: Vec<Reason>,
+    pub(super) decides_unknown: bool,
+    pub(super) matches: Option<String>,
+    pub(super) matches_unknown: bool,
+    /// True unless it is a transform, and none is known to be possible on a call that it matches.
+    pub(super) applies: bool,
+    pub(super) culprits: Vec<u32>,
+    /// True if other rules may take calls, too.
+    pub(super) more_culprits: bool,
+    /// Rules that decide calls on the arguments that it makes.
+    pub(super) overruling: BTreeSet<u32>,
+    pub(super) reasons: Vec<Reason>,
 }
 
 impl Analysis {
@@ -31,7 +37,13 @@ impl Analysis {
         let Some(of) = self.policies.get(policy) else {
             return answer(&[]);
         };
-        let mut known = vec![Known::default(); of.program.rule_count()];
+        let transforms = |rule: usize| of.change(rule as u32).is_some();
+        let mut known: Vec<Known> = (0..of.program.rule_count())
+            .map(|rule| Known {
+                applies: !transforms(rule),
+                ..Known::default()
+            })
+            .collect();
         let tools = asked.named.clone();
         for (done, tool) in asked.tools.clone().iter().enumerate() {
             let result = match asked.progress(done, tool.as_deref()) {
@@ -140,6 +152,7 @@ impl Known {
     fn give_up(&mut self, reasons: Vec<Reason>) {
         if self.decides.is_none() {
             self.decides_unknown = true;
+            self.applies = true;
             self.matches_unknown |= self.matches.is_none();
             add(&mut self.reasons, reasons);
         }
@@ -169,7 +182,7 @@ impl Known {
 }
 
 /// A search ends with what is unknown, unless the whole question ends.
-fn settled<T>(found: Result<Found<T>, Stop>) -> Result<Found<T>, Stop> {
+pub(super) fn settled<T>(found: Result<Found<T>, Stop>) -> Result<Found<T>, Stop> {
     match found {
         Err(stop @ (Stop::Seconds | Stop::Stopped | Stop::Internal(_))) => Err(stop),
         Err(stop) => Ok(Found::Unknown(vec![stop.into()])),
@@ -265,111 +278,6 @@ impl Goal for Decides {
     }
 }
 
-/// Looks for calls that a rule matches although it decides nothing, and for the earlier rules that take them all.
-fn taken<'a>(
-    view: &mut View<'a>,
-    policy: &'a Policy,
-    (rule, earlier): (u32, &[u32]),
-    one: &mut Known,
-) -> Result<(), Stop> {
-    if policy.matched(rule).is_none() {
-        one.matches_unknown |= one.matches.is_none();
-        return Ok(());
-    }
-    let matched = view.space.matched(policy, rule)?;
-    let id = view.space.dd.operation();
-    let fires = view.space.dd.map(id, matched, &mut |value| {
-        if Dd::terminal(value) == TRUE {
-            TRUE
-        } else {
-            FALSE
-        }
-    })?;
-    if one.matches.is_none() {
-        let found = view
-            .space
-            .search(fires, &IsTrue, &mut |request| Ok(Some(request.to_owned())));
-        match settled(found)? {
-            Found::Nothing => {}
-            Found::Witness(request) => one.matches = Some(request),
-            Found::Unknown(reasons) => {
-                one.matches_unknown = true;
-                add(&mut one.reasons, reasons);
-                return Ok(());
-            }
-        }
-    }
-    // What the rule would decide if it came first: a rule that restricts also decides by its error.
-    let passes = without(view, policy, TRUE, rule)?;
-    let mut left = view.space.dd.not(passes)?;
-    let whole = left;
-    let mut culprits: Vec<u32> = Vec::new();
-    loop {
-        let found = view.space.search(left, &IsTrue, &mut |request| {
-            let decided = verify::decide(policy, request)?;
-            Ok(Some(decided.rule))
-        });
-        match settled(found)? {
-            Found::Nothing => break,
-            Found::Unknown(reasons) => {
-                one.matches_unknown |= one.matches.is_none();
-                add(&mut one.reasons, reasons);
-                return Ok(());
-            }
-            Found::Witness(taker) => {
-                let Some(taker) =
-                    taker.filter(|taker| earlier.contains(taker) && !culprits.contains(taker))
-                else {
-                    return Ok(());
-                };
-                culprits.push(taker);
-                left = without(view, policy, left, taker)?;
-            }
-        }
-    }
-    // The fewest that are needed: without each one, some call is left.
-    let mut at = 0;
-    while at < culprits.len() {
-        let mut fewer = culprits.clone();
-        fewer.remove(at);
-        let mut rest = whole;
-        for &other in &fewer {
-            rest = without(view, policy, rest, other)?;
-        }
-        let needed = view
-            .space
-            .search(rest, &IsTrue, &mut |_| Ok(Some(())))
-            .map(|found| !matches!(found, Found::Nothing));
-        match needed {
-            Ok(false) => culprits = fewer,
-            _ => at += 1,
-        }
-    }
-    for culprit in culprits {
-        if !one.culprits.contains(&culprit) {
-            one.culprits.push(culprit);
-        }
-    }
-    one.culprits.sort_unstable();
-    Ok(())
-}
-
-/// The part of a function that a rule does not decide.
-fn without<'a>(view: &mut View<'a>, policy: &'a Policy, of: Dd, rule: u32) -> Result<Dd, Stop> {
-    let matched = view.space.matched(policy, rule)?;
-    let restricts = !policy.verdict(rule).permits() && !policy.continues_on_error(rule);
-    let id = view.space.dd.operation();
-    let passes = view
-        .space
-        .dd
-        .map(id, matched, &mut |value| match Dd::terminal(value) {
-            TRUE => FALSE,
-            ERROR if restricts => FALSE,
-            _ => TRUE,
-        })?;
-    view.space.dd.connect(Connect::All, of, passes)
-}
-
 fn answer(known: &[Known]) -> String {
     let items = (0_u32..).zip(known).map(|(index, one)| {
         let state = |witness: &Option<String>, unknown: bool| match (witness, unknown) {
@@ -380,15 +288,18 @@ fn answer(known: &[Known]) -> String {
         let decides = state(&one.decides, one.decides_unknown);
         let matches = state(&one.matches, one.matches_unknown || one.decides_unknown);
         let witness = one.decides.as_ref().or(one.matches.as_ref());
-        let culprits = if decides == "none" {
-            one.culprits.as_slice()
-        } else {
-            &[]
+        let overruled = !one.overruling.is_empty();
+        let culprits: Vec<u32> = match (decides, overruled, one.more_culprits) {
+            ("none", true, _) => one.overruling.iter().copied().collect(),
+            ("none", false, false) => one.culprits.clone(),
+            _ => Vec::new(),
         };
         Object::new()
             .raw("index", &index.to_string())
             .text("decides", decides)
             .text("matches", matches)
+            .flag("applies", one.applies)
+            .flag("overruled", overruled)
             .raw("witness", witness.map_or("null", String::as_str))
             .raw(
                 "culprits",
