@@ -36,7 +36,7 @@ def test_each_mutant_of_a_long_policy_is_found_by_a_call_or_proved_the_same(seed
     for mutant in _chosen(policy, seed):
         program = compiled(mutant.ir(policy.ir), policy)
         assert program is not None, mutant
-        found = compare(Questions((policy, program), Effort(SECONDS)), limit=1)
+        found = compare(Questions((policy, program), Effort.within(SECONDS)), limit=1)
         if found.same:
             answers["same"] += 1
             alike.append((mutant, program))
@@ -66,7 +66,7 @@ def test_mutants_of_the_examples_are_found_or_proved_the_same() -> None:
         for mutant in mutants(policy):
             program = compiled(mutant.ir(policy.ir), policy)
             assert program is not None, mutant
-            found = compare(Questions((policy, program), Effort(SECONDS)), limit=FEW)
+            found = compare(Questions((policy, program), Effort.within(SECONDS)), limit=FEW)
             answers["same" if found.same else "found" if found.found else "unknown"] += 1
             assert all(region.witness is not None or region.reasons for region in found.regions), mutant
             for region in found.found:
