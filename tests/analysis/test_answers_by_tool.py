@@ -6,7 +6,7 @@ import pytest
 
 from analysis.generated_functions import policy_of
 from bobcat import Policy
-from bobcat.analysis import Unknown, dead, diff, nearest, surface
+from bobcat.analysis import Unknown, Witness, can, dead, diff, nearest, surface
 from bobcat.analysis.summary import region_lines, tool_text
 from bobcat.analysis.tool_names import tools_of
 from bobcat.model.request_json import request_from_data
@@ -79,3 +79,26 @@ rules:
     assert near is not None
     assert near.rule.id == "pay"
     assert nearest(found, request_from_data({"tool": "other"})) is None
+
+
+def test_a_policy_may_name_the_tool_that_stands_for_any_other() -> None:
+    found = surface(policy("{tool.in: [other_tool, other_tool2]}"))
+    (row,) = [row for row in found.rows if row.tool is None]
+    assert isinstance(row.answer, Witness)
+    assert row.answer.request.tool not in ("other_tool", "other_tool2")
+
+
+def test_a_tool_with_the_empty_name_is_one_of_its_own() -> None:
+    found = policy('{tool: ""}')
+    answer = can(found, tool="")
+    assert isinstance(answer, Witness)
+    assert answer.request.tool == ""
+    denied = can(policy("{tool: a}"), tool="", verdict="deny")
+    assert isinstance(denied, Witness)
+    assert denied.request.tool == ""
+
+
+def test_an_answer_has_one_decision_for_each_policy_in_question() -> None:
+    answer = can(policy("{tool: a}"), when="args.x: 1")
+    assert isinstance(answer, Witness)
+    assert len(answer.decisions) == 1

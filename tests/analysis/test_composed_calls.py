@@ -31,6 +31,8 @@ def permits(match: Match) -> Policy:
         {"args.c.email": {"local.matches": "^[a-z]{3}[0-9]$", "domain.within": "corp.example"}},
         {"args.c.json": {"user.id": 7, "items.all.starts_with": "sku-", "items.length": 2}},
         {"args.c.sql": {"kind": "delete", "tables.contains": "audit.events"}},
+        {"args.c.cidr": {"within": "10.0.0.0/8", "prefix.ge": 24}},
+        {"args.c.cidr": {"within": "192.168.4.0/22", "prefix": 29}},
     ],
 )
 def test_a_call_with_such_parts_is_found(parts: Match) -> None:

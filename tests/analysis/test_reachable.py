@@ -142,3 +142,20 @@ def test_progress_is_reported_by_tool_and_can_stop_the_question() -> None:
     assert isinstance(answer, Unknown)
     assert {reason.code for reason in answer.reasons} == {"stopped"}
     assert [item[0] for item in seen] == [0, 1]
+
+
+def test_a_count_is_a_number_in_every_state_of_a_run() -> None:
+    """Without a state the clause is an error, which `continue` passes over; no run has such a state."""
+    source = {
+        "defaults": {"on_no_match": "deny", "on_missing_shadow": "deny", "on_rule_error": "continue"},
+        "rules": [
+            {"id": "cap", "match": {"tool": "pay", "run.count.pay.ge": 0}, "decision": "deny"},
+            {"id": "pay", "match": {"tool": "pay"}, "decision": "allow"},
+        ],
+    }
+    assert can(source) == Proof()
+    some = {
+        **source,
+        "rules": [{**source["rules"][0], "match": {"tool": "pay", "run.count.pay.ge": 3}}, source["rules"][1]],
+    }
+    assert isinstance(can(some), Witness)

@@ -124,6 +124,8 @@ def test_prove_tells_mistakes_apart(run: Run) -> None:
     done = run("prove", "policy.yaml", "wrong.yaml")
     assert done.code == 2
     assert "error[E1303]" in done.err
+    done = run("prove", "policy.yaml", "wrong.yaml", "--format", "json")
+    assert (done.code, done.json()["diagnostics"][0]["code"]) == (2, "E1303")
     assert run("prove", "bad.yaml", "holds.yaml").code == 3
     assert run("prove", "policy.yaml").code == 2
     assert run("prove", "--child", "policy.yaml").code == 2

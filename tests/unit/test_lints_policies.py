@@ -166,3 +166,24 @@ def test_findings_of_the_front_end_and_of_lints_come_in_source_order() -> None:
 def test_the_lynx_profile_has_findings_of_its_own() -> None:
     found = check_source("rules: [{id: a, mtach: {}, decision: allow}]", "p", profile="lynx")
     assert {item.code for item in found} >= {"W0201"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "found"),
+    [
+        ("tool.starts_with: notes.", []),
+        ("tool.starts_with: [notes., she]", ["W0102"]),
+        ('tool.glob: "kb_*"', []),
+        ('tool.glob: "sh*"', ["W0102"]),
+        ('tool.matches: "^(?i:SH)"', ["W0102"]),
+    ],
+)
+def test_a_rule_about_tools_with_another_beginning_is_not_overridden(tool: str, found: list[str]) -> None:
+    text = f"""
+rules:
+  - id: programs
+    match: {{tool: shell, args.cmd.shell.all.program.in: [ls], args.cmd.shell.length.gt: 0}}
+    decision: allow
+  - {{id: others, match: {{{tool}, args.q.exists: true}}, decision: dry_run}}
+"""
+    assert [code for code in codes(text) if code == "W0102"] == found

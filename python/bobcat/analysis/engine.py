@@ -114,7 +114,8 @@ class Questions:
                 return Unknown(self.reasons(found["reasons"]))
             case _:
                 verdicts = [decision["verdict"] for decision in found["decisions"]]
-                witness = self.witness(found["witness"], dict(enumerate(verdicts)))
+                is_unnamed = "" not in {*tools, *(each.get("tool") for each in where)}
+                witness = self.witness(found["witness"], dict(enumerate(verdicts)), is_unnamed=is_unnamed)
                 for constraint in where:
                     self._check(constraint, witness)
                 return witness
@@ -130,14 +131,17 @@ class Questions:
                     found = names if found is None else found & names
         return sorted(found or ())
 
-    def witness(self, data: Data, verdicts: Mapping[int, str]) -> Witness:
-        """Decide a call by all policies; `verdicts` are those that some must give, by number."""
+    def witness(self, data: Data, verdicts: Mapping[int, str], *, is_unnamed: bool = True) -> Witness:
+        """Decide a call by all policies; `verdicts` are those that some must give, by number.
+
+        `is_unnamed`: a tool with the empty name stands for any that no policy names.
+        """
         request = _request(data)
         decisions = tuple(policy.evaluate(request) for policy in self.policies)
         for number, verdict in verdicts.items():
             if decisions[number].verdict.value != verdict:
                 raise _wrong(f"policy {number} decides `{decisions[number].verdict.value}`, not `{verdict}`", data)
-        return Witness(plainer(self.policies, data, request, decisions), decisions)
+        return Witness(plainer(self.policies, data, request, decisions, is_unnamed=is_unnamed), decisions)
 
     def _check(self, constraint: Constraint, witness: Witness) -> None:
         """Check a witness against one constraint, by the evaluator."""

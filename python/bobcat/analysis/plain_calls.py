@@ -16,11 +16,17 @@ OTHER_TOOL = "other_tool"
 
 
 def plainer(
-    policies: Sequence[Policy], data: Data, request: ActionRequest, decisions: tuple[Decision, ...]
+    policies: Sequence[Policy],
+    data: Data,
+    request: ActionRequest,
+    decisions: tuple[Decision, ...],
+    *,
+    is_unnamed: bool = True,
 ) -> ActionRequest:
     """Return a call without the values that no decision of the policies needs; what is left out has its default.
 
-    A policy that stands for a match decides, too, so that the call still has what was asked for.
+    A policy that stands for a match decides, too, so that the call still has what was asked for. `is_unnamed`: an empty
+    name of the tool can become a plain one.
     """
     keys = [(head, key) for head in ("context", "declared", "args") for key in data.get(head, ())]
     for head, key in keys:
@@ -29,7 +35,7 @@ def plainer(
         if found is not None:
             data, request = other, found
     named = any(f'"{OTHER_TOOL}"'.encode() in policy.ir_bytes for policy in policies)
-    if not request.tool and not named:
+    if is_unnamed and not request.tool and not named:
         request = _alike(policies, {**data, "tool": OTHER_TOOL}, decisions) or request
     return request
 

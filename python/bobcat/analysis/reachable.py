@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bobcat.analysis.engine import Constraint, Effort, Progress, Questions
 from bobcat.analysis.inputs import MatchInput, PolicyInput, policy_of
-from bobcat.analysis.model import ORDER, Answer
+from bobcat.analysis.model import ORDER, Answer, Witness
 
 
 def can(
@@ -38,4 +38,5 @@ def can(
         where.append({"match": 1, "is": ["true"]})
     if tool is not None:
         where.append({"tool": tool})
-    return Questions(policies, Effort.within(budget, progress)).find(*where)
+    found = Questions(policies, Effort.within(budget, progress)).find(*where)
+    return Witness(found.request, found.decisions[:1]) if isinstance(found, Witness) else found

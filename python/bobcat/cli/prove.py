@@ -71,13 +71,17 @@ def prove(
 def _read(path: str) -> Invariants | None:
     """Read the invariants; their errors are shown, and give None."""
     from bobcat.analysis import read_invariants
+    from bobcat.cli.options import wants_json
+    from bobcat.diagnostics.render import render_json
     from bobcat.frontend.yaml.encoding import decode
 
     data, name = read_bytes(path)
     text, bad = decode(data, name)
     found = read_invariants(text, name)
     diagnostics = found.diagnostics if bad is None else (bad,)
-    if diagnostics:
+    if diagnostics and wants_json():
+        echo_json(render_json(diagnostics))
+    elif diagnostics:
         show_diagnostics(diagnostics, {name: text}, err=True)
     return None if bad is not None else found.invariants
 

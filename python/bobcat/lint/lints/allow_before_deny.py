@@ -14,10 +14,13 @@ from collections import defaultdict
 from itertools import islice
 
 from bobcat.diagnostics.model import Findings
-from bobcat.ir.schema import NotExpr
+from bobcat.ir.conjuncts import conjuncts
+from bobcat.ir.schema import Leaf, NotExpr
 from bobcat.lint.calls import UNDECIDED, ExampleCall
 from bobcat.lint.implication import covers, is_lenient
+from bobcat.lint.pattern_syntax import is_anchored, parse
 from bobcat.lint.subject import ANY_TOOL, LintContext, RuleFacts, shown_call
+from bobcat.lint.values import literal_prefix
 
 CODES = ("W0102",)
 
@@ -54,7 +57,7 @@ def check(subject: LintContext) -> Findings:
 
 def _overlap(subject: LintContext, allow: RuleFacts, deny: RuleFacts) -> str | None:
     """Return a call that two rules both match, empty if none could be found; None if they are not to be reported."""
-    if allow.conjunction.clashes(deny.conjunction):
+    if allow.conjunction.clashes(deny.conjunction) or not _share_tools(allow, deny):
         return None
     if subject.calls.exhausted and not deny.reads - allow.reads - {("tool",)}:
         return None  # PERF: no call can be found, and N0101 reports that
@@ -73,3 +76,26 @@ def _overlap(subject: LintContext, allow: RuleFacts, deny: RuleFacts) -> str | N
         exception = subject.find(allow, NotExpr(deny.rule.match)) is None
         return None if exception and allow.rule.verdict != "transform" else shown_call(call)
     return "" if call is UNDECIDED and deny_reads - allow_reads - {("tool",)} else None
+
+
+def _share_tools(allow: RuleFacts, deny: RuleFacts) -> bool:
+    """Return false if no tool that one rule names begins as the other one wants: by a glob, a pattern or a prefix."""
+    if not allow.tools or deny.tools:
+        return True
+    for item in conjuncts(deny.rule.match):
+        prefixes = _prefixes(item) if isinstance(item, Leaf) and item.head == "tool" else ()
+        if prefixes and not any(tool.startswith(prefixes) for tool in allow.tools):
+            return False
+    return True
+
+
+def _prefixes(leaf: Leaf) -> tuple[str, ...]:
+    """Return the texts one of which a tool begins with, if the test says so."""
+    if leaf.op == "starts_with":
+        items = leaf.operand if isinstance(leaf.operand, list) else [leaf.operand]
+        texts = tuple(item for item in items if isinstance(item, str))
+        return texts if len(texts) == len(items) else ()
+    text = leaf.operand
+    if leaf.op == "matches" and isinstance(text, str) and text.startswith(("^", "(?s)^")) and is_anchored(text):
+        return tuple(filter(None, [literal_prefix(parse(text))[0]]))
+    return ()

@@ -1,21 +1,27 @@
 //! The paths and constants of clauses, noted before any function is made of them.
 
+use crate::clause::flat_expr::{Part, expression};
 use crate::clause::operand::{Check, Operand};
 use crate::facets::Kind as Parsed;
+use crate::ir::memory::Definition;
 use crate::program::Program;
 use crate::value::constant::Const;
 
 use super::elements::Elements;
 use super::facet_leaf::{converted, kinds_of, normal, of_facet, parsed, type_of};
 use super::list_leaf::predicates;
+use super::policy::tools_of;
 use super::sample;
-use super::slot::{Kind, Place};
+use super::slot::{Kind, Place, RUN};
 use super::space::{Space, clause_of};
 
 impl<'a> Space<'a> {
     /// Notes the paths of a clause; then its constants, when all slots are numbered.
     pub(super) fn note_place(&mut self, program: &'a Program, clause: u32) {
         if let Some((place, check)) = clause_of(program, clause) {
+            if place.field == Some(RUN) && never_fails(program, &place) {
+                self.never_failing.insert(place.clone());
+            }
             self.note_check_place(&place, &check, program);
         }
     }
@@ -101,6 +107,22 @@ impl<'a> Space<'a> {
             }
         }
     }
+}
+
+/// Returns true for a count of all calls of some tools in the run, which is a number in every state.
+fn never_fails(program: &Program, place: &Place) -> bool {
+    let definition = program.memory().and_then(|memory| {
+        let name = place.keys.first()?;
+        let at = memory.names.iter().position(|known| known == name)?;
+        memory.items.get(at)
+    });
+    let Some(Definition::Measure(measure)) = definition else {
+        return false;
+    };
+    let (from, to) = measure.of;
+    let words = program.words.get(from as usize..to as usize);
+    let by_tool = matches!(words.map(expression), Some(Part::Leaf(clause)) if tools_of(program, clause).is_some());
+    by_tool && measure.field.is_none() && measure.within.is_none() && measure.by.is_none()
 }
 
 /// The keys that `contains` looks for in a mapping.

@@ -215,7 +215,7 @@ fn scope(program: &Program, part: Part<'_>) -> Scope {
 }
 
 /// The tools that a clause is true for, of a clause that compares the name of the tool with texts.
-fn tools_of(program: &Program, clause: u32) -> Option<BTreeSet<String>> {
+pub(super) fn tools_of(program: &Program, clause: u32) -> Option<BTreeSet<String>> {
     let path = program
         .paths
         .get(program.clauses.get(clause as usize)?.path as usize)?;

@@ -129,10 +129,7 @@ fn composed(facet: Facet, parts: &Parts) -> Vec<String> {
                 "x",
             ],
         ),
-        Facet::Cidr => with_neighbours(
-            parts,
-            &["8.8.8.0/24", "10.0.0.0/8", "10.1.0.0/16", "0.0.0.0/0", "x"],
-        ),
+        Facet::Cidr => networks(parts),
         Facet::Semver => versions(parts),
         Facet::Json => documents(parts),
         Facet::Shell => scripts(parts),
@@ -273,6 +270,25 @@ fn with_neighbours(parts: &Parts, others: &[&str]) -> Vec<String> {
     }
     made.extend(others.iter().map(|other| (*other).to_owned()));
     made
+}
+
+/// Networks, also those with each prefix.
+fn networks(parts: &Parts) -> Vec<String> {
+    let others = ["8.8.8.0/24", "10.0.0.0/8", "10.1.0.0/16", "0.0.0.0/0", "x"];
+    let known = with_neighbours(parts, &others);
+    let addresses: BTreeSet<&str> = known
+        .iter()
+        .filter_map(|text| text.split('/').next())
+        .collect();
+    let mut made = Vec::new();
+    for prefix in of(parts, "prefix", &[]) {
+        made.extend(
+            addresses
+                .iter()
+                .map(|address| format!("{address}/{prefix}")),
+        );
+    }
+    known.into_iter().chain(made).collect()
 }
 
 fn versions(parts: &Parts) -> Vec<String> {

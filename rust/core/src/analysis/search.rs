@@ -7,6 +7,7 @@ use super::connect::Connect;
 use super::dd::{Dd, FALSE, Literal, TRUE};
 use super::model::Modelled;
 use super::space::Space;
+use super::text_value::fresh;
 use super::witness;
 
 /// The answer to a search.
@@ -39,6 +40,7 @@ impl Space<'_> {
         let mut narrowed: Option<Dd> = None;
         let mut reasons: Vec<Reason> = Vec::new();
         let mut guesses = 0;
+        let other = fresh(true, self.tools);
         for _ in 0..self.budget.assignments {
             self.budget.check()?;
             let path = match narrowed {
@@ -63,11 +65,11 @@ impl Space<'_> {
                         literals
                     }
                     Modelled::Values(model) => {
-                        let request = witness::request(&model, self.tool.as_deref());
+                        let request = witness::request(&model, self.tool.as_deref(), &other);
                         if let Some(found) = confirm(&request)? {
                             return Ok(Found::Witness(found));
                         }
-                        for request in witness::others(&model, self.tool.as_deref()) {
+                        for request in witness::others(&model, self.tool.as_deref(), &other) {
                             if let Some(found) = confirm(&request)? {
                                 return Ok(Found::Witness(found));
                             }

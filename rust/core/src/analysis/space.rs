@@ -1,6 +1,6 @@
 //! The requests of one tool as assignments of boolean variables, and what each variable means.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
 use crate::clause::operand::{Check, Operand};
@@ -16,7 +16,7 @@ use super::facet_leaf::kinds_of;
 use super::order::Ordered;
 use super::pair::Compared;
 use super::search::Lemmas;
-use super::slot::{Place, RUN, Slot};
+use super::slot::{Kind, Place, RUN, Slot};
 use super::theory::{Solved, TextId, TextTest, Texts};
 
 /// The meaning of a variable that is no part of a number.
@@ -80,6 +80,8 @@ pub(super) struct Space<'a> {
     pub(super) budget: Budget,
     pub(super) slots: Vec<Slot>,
     pub(super) places: BTreeMap<Place, usize>,
+    /// Counts of a run that are numbers in every state.
+    pub(super) never_failing: BTreeSet<Place>,
     /// Variables from `base` on, in order.
     pub(super) atoms: Vec<Atom>,
     pub(super) base: u32,
@@ -119,6 +121,7 @@ impl<'a> Space<'a> {
             budget: budget.clone(),
             slots: Vec::new(),
             places: BTreeMap::new(),
+            never_failing: BTreeSet::new(),
             atoms: Vec::new(),
             base: 0,
             text_atoms: BTreeMap::new(),
@@ -154,8 +157,11 @@ impl<'a> Space<'a> {
     pub(super) fn number_slots(&mut self) {
         for (at, (place, slot)) in self.places.iter_mut().enumerate() {
             *slot = at;
-            self.slots
-                .push(Slot::new(place.clone(), kinds_of(place, self.root)));
+            let kinds: &'static [Kind] = match self.never_failing.contains(place) {
+                true => &[Kind::Number],
+                false => kinds_of(place, self.root),
+            };
+            self.slots.push(Slot::new(place.clone(), kinds));
         }
         for slot in &mut self.slots {
             let parent = slot.place.parent();

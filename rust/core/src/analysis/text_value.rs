@@ -193,7 +193,7 @@ enum Refuted {
 }
 
 /// A readable text that is not among some others.
-fn fresh(is_tool: bool, excluded: &[String]) -> String {
+pub(super) fn fresh(is_tool: bool, excluded: &[String]) -> String {
     let name = if is_tool { "other_tool" } else { "x" };
     let mut made = name.to_owned();
     let mut next = 1;

@@ -9,8 +9,8 @@ use crate::value::Civil;
 use super::model::Model;
 use super::sample;
 
-/// A request with these values; what no rule reads has its default.
-pub(super) fn request(model: &Model, tool: Option<&str>) -> String {
+/// A request with these values; what no rule reads has its default. `other` is a tool that no policy names.
+pub(super) fn request(model: &Model, tool: Option<&str>, other: &str) -> String {
     let mut tool = tool.map(str::to_owned);
     let mut args = "{}".to_owned();
     let mut declared: BTreeMap<&str, String> = BTreeMap::new();
@@ -59,7 +59,7 @@ pub(super) fn request(model: &Model, tool: Option<&str>) -> String {
         context.insert("principal", object(&principal));
     }
     let mut out = "{\"tool\": ".to_owned();
-    write_string(tool.as_deref().unwrap_or("other_tool"), &mut out);
+    write_string(tool.as_deref().unwrap_or(other), &mut out);
     out.push_str(", \"args\": ");
     out.push_str(&args);
     for (key, entries) in [("declared", declared), ("context", context)] {
@@ -72,7 +72,7 @@ pub(super) fn request(model: &Model, tool: Option<&str>) -> String {
 }
 
 /// Requests with the other values of a model.
-pub(super) fn others(model: &Model, tool: Option<&str>) -> Vec<String> {
+pub(super) fn others(model: &Model, tool: Option<&str>, other: &str) -> Vec<String> {
     let mut made = Vec::new();
     for (place, values) in &model.others {
         for value in values {
@@ -83,12 +83,12 @@ pub(super) fn others(model: &Model, tool: Option<&str>) -> Vec<String> {
                     .or_insert_with(|| sample::mapping(Vec::new()));
                 *whole = sample::replaced(whole, &place.keys, value);
             }
-            let other = Model {
+            let changed = Model {
                 fields,
                 instant: model.instant,
                 ..Model::default()
             };
-            made.push(request(&other, tool));
+            made.push(request(&changed, tool, other));
         }
     }
     made
