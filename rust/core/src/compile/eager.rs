@@ -1,88 +1,115 @@
 //! Making at once what requests otherwise have made when they first need it.
 
-use crate::clause::flat_expr::{Connective, Part};
+use std::collections::HashMap;
+
+use crate::bytes::hash::Keyed;
 use crate::index::{PatternGroup, REMEMBERED, RuleIndex};
 use crate::program::{Body, Program, ToolBucket, Verdict};
 use crate::regex::{NfaCompiler, PatternSet};
 
-/// How many rules have a clause, bucket by bucket, and for how many of them the set of its argument has answered it before
-/// they are evaluated. PERF: the automaton that searches one pattern by itself takes 2.8 KiB.
-#[derive(Clone, Copy, Default)]
-struct Uses {
-    rules: usize,
-    answered: usize,
-}
-
 impl Program {
-    /// Makes all parts at once, but for the states of automata, which texts bring about, and what functions search for.
+    /// Makes all parts at once, but for the states of automata, which texts bring about, what functions search for, and the
+    /// clauses as explanations show them.
     /// For workers that want no slow first call, and the off switch of making parts late, for tests.
     pub fn prepare_all(&self) {
         for rule in 0..self.rules.len() as u32 {
             let _ = self.rule(rule);
         }
         let compiler = NfaCompiler::default();
-        let mut uses = vec![Uses::default(); self.clauses.len()];
-        for bucket in self.tools.values() {
-            self.prepare_bucket(bucket, true, (&mut uses, &compiler));
+        let buckets = || {
+            let tools = self.tools.values().map(|bucket| (bucket, true));
+            tools.chain([(&self.generic, false)])
+        };
+        let mut uses = vec![0; self.clauses.len()];
+        for (bucket, _) in buckets() {
+            self.each_use(bucket, |_, clause| {
+                if let Some(uses) = uses.get_mut(clause as usize) {
+                    *uses += 1;
+                }
+            });
         }
-        self.prepare_bucket(&self.generic, false, (&mut uses, &compiler));
-        for (clause, uses) in (0..).zip(uses) {
-            let _ = self.clause(clause);
-            match self.lynx_test(clause) {
-                _ if uses.rules > 0 && uses.rules == uses.answered => {}
-                Some(test) => test.prepare(&compiler),
-                None => self.test(clause).prepare(&compiler),
-            }
+        let others: Vec<u32> = (0..)
+            .zip(&uses)
+            .filter_map(|(clause, uses)| (*uses == 0).then_some(clause))
+            .collect();
+        for (bucket, tool_known) in buckets() {
+            self.prepare_bucket(bucket, tool_known, (&mut uses, &compiler));
+        }
+        for clause in others {
+            self.prepare_clause(clause, &compiler);
+            self.forget_expression(clause);
         }
     }
 
-    /// Makes the index of a bucket and its searches, and counts the uses of clauses by its rules.
+    /// Makes the index of a bucket, its searches, and the clauses of its rules; `uses` are those in this bucket and later
+    /// ones.
+    ///
+    /// PERF: the expression of a pattern is dropped with its last use, so that the next one takes its memory.
     fn prepare_bucket(
         &self,
         bucket: &ToolBucket,
         tool_known: bool,
-        (uses, compiler): (&mut [Uses], &NfaCompiler),
+        (uses, compiler): (&mut [u32], &NfaCompiler),
     ) {
         let rule_index = self.indexed(bucket, tool_known);
         self.prepare_searches(rule_index, compiler);
+        let decided = self.decided_by_sets(rule_index);
+        self.each_use(bucket, |rule, clause| {
+            if decided.get(&clause).is_none_or(|first| rule < *first) {
+                self.prepare_clause(clause, compiler);
+            }
+            if let Some(uses) = uses.get_mut(clause as usize) {
+                *uses -= 1;
+                if *uses == 0 {
+                    self.forget_expression(clause);
+                }
+            }
+        });
+    }
+
+    /// Calls `visit` with each rule of a bucket and each clause of its match.
+    fn each_use(&self, bucket: &ToolBucket, mut visit: impl FnMut(u32, u32)) {
         let (from, to) = bucket.rules;
         let rules = self.listed.get(from as usize..to as usize);
-        for rule in rules.unwrap_or_default() {
-            if let Some(Body::Match(body)) = self.rules.get(*rule as usize).map(|rule| &rule.body) {
-                self.written(body).leaves(&mut |clause| {
-                    if let Some(uses) = uses.get_mut(clause as usize) {
-                        uses.rules += 1;
-                    }
-                });
-            }
-        }
-        for group in rule_index
-            .path_indexes
-            .iter()
-            .filter_map(|path_index| path_index.patterns.as_ref())
-            .filter(|group| group.members.len() <= REMEMBERED)
-        {
-            let set = self.patterns_of(group);
-            for (at, (clause, (from, to))) in group.members.iter().enumerate() {
-                let rules = rule_index.rules.get(*from as usize..*to as usize);
-                if let Some(uses) = uses.get_mut(*clause as usize)
-                    && set.answers(at)
-                {
-                    let found = rules.unwrap_or_default().iter();
-                    uses.answered += found.filter(|rule| self.requires(**rule, *clause)).count();
-                }
+        for &rule in rules.unwrap_or_default() {
+            if let Some(Body::Match(body)) = self.rules.get(rule as usize).map(|rule| &rule.body) {
+                self.written(body).leaves(&mut |clause| visit(rule, clause));
             }
         }
     }
 
-    /// Returns true if a clause is a conjunct of the match of a rule.
-    fn requires(&self, rule: u32, clause: u32) -> bool {
-        let Some(Body::Match(body)) = self.rules.get(rule as usize).map(|rule| &rule.body) else {
-            return false;
-        };
-        match self.written(body) {
-            Part::Of(Connective::All, mut items) => items.any(|item| item == Part::Leaf(clause)),
-            expr => expr == Part::Leaf(clause),
+    /// The patterns that the sets of a rule index decide on, each with the first rule for which they do.
+    ///
+    /// A path is read before the first rule that it can find is evaluated, and what its set finds or does not find is
+    /// remembered. PERF: the automaton that searches one pattern by itself takes 2.8 KiB.
+    fn decided_by_sets(&self, rule_index: &RuleIndex) -> HashMap<u32, u32, Keyed> {
+        let mut decided = HashMap::default();
+        for path_index in &rule_index.path_indexes {
+            let group = path_index.patterns.as_ref();
+            let Some(group) = group.filter(|group| group.members.len() <= REMEMBERED) else {
+                continue;
+            };
+            let set = self.patterns_of(group);
+            for (at, (clause, _)) in group.members.iter().enumerate() {
+                if set.answers(at) {
+                    decided.insert(*clause, path_index.first);
+                }
+            }
+        }
+        decided
+    }
+
+    /// Makes what the first evaluation of a clause would make.
+    fn prepare_clause(&self, clause: u32, compiler: &NfaCompiler) {
+        match self.lynx_test(clause) {
+            Some(test) => test.prepare(compiler),
+            None => self.test(clause).prepare(compiler),
+        }
+    }
+
+    fn forget_expression(&self, clause: u32) {
+        if let Some(pattern) = self.pattern(clause) {
+            pattern.forget_expression();
         }
     }
 
@@ -124,5 +151,85 @@ impl Program {
                 substrings.prepare();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::program::Program;
+    use crate::regex::Pattern;
+
+    fn search(pattern: String) -> Value {
+        json!({"k": "leaf", "head": "args", "path": ["query"], "op": "matches", "operand": pattern, "dialect": "re2"})
+    }
+
+    fn equal(key: &str, operand: &str) -> Value {
+        json!({"k": "leaf", "head": "args", "path": [key], "op": "eq", "operand": operand, "dialect": null})
+    }
+
+    /// Of the patterns of a policy with these matches: how many have an automaton of their own, and how many keep their
+    /// expressions.
+    fn prepared(matches: impl Iterator<Item = Value>) -> (usize, usize) {
+        let rules = matches.enumerate().map(|(number, matched)| {
+            json!({
+                "k": "rule", "id": format!("r{number}"), "priority": 0, "verdict": "deny", "reason": "",
+                "approvers": [], "timeout_seconds": null, "transform": null, "match": matched,
+            })
+        });
+        let rules: Vec<Value> = rules.collect();
+        let policy = json!({
+            "ir_version": 1, "language_version": 1, "profile": "strict", "rules": rules,
+            "defaults": {
+                "on_no_match": "deny", "on_missing_shadow": "deny", "on_rule_error": "deny",
+            },
+        });
+        let program = Program::from_ir(policy.to_string().as_bytes()).expect("a policy");
+        program.prepare_all();
+        let clauses = 0..program.clauses.len() as u32;
+        let patterns: Vec<_> = clauses
+            .filter_map(|clause| program.pattern(clause))
+            .collect();
+        let count =
+            |has: fn(&Pattern) -> bool| patterns.iter().filter(|pattern| has(pattern)).count();
+        (
+            count(Pattern::has_automaton),
+            count(Pattern::keeps_expression),
+        )
+    }
+
+    fn pair(number: usize) -> [Value; 2] {
+        [
+            search(format!("drop.*t{number}x")),
+            search(format!("delete.*t{number}x")),
+        ]
+    }
+
+    #[test]
+    fn patterns_that_a_set_decides_on_have_no_automaton_of_their_own() {
+        let conjuncts = (0..20).map(|number| {
+            json!({"k": "all", "items": [search(format!("drop.*t{number}x")), equal("mode", "w")]})
+        });
+        assert_eq!(prepared(conjuncts), (0, 0));
+        let either = (0..10).map(|number| json!({"k": "any", "items": pair(number)}));
+        assert_eq!(prepared(either), (0, 0));
+    }
+
+    #[test]
+    fn patterns_of_rules_that_are_found_before_the_set_searches_have_one() {
+        let [one, _] = pair(1);
+        // Found by the mode, before the query is read for the others.
+        let items = [equal("mode", "w"), json!({"k": "not", "item": one})];
+        let first = json!({"k": "all", "items": items});
+        let others = (1..12).map(|number| json!({"k": "any", "items": pair(number)}));
+        let rules = [first].into_iter().chain(others);
+        assert_eq!(prepared(rules), (1, 0));
+    }
+
+    #[test]
+    fn a_pattern_that_stands_alone_has_an_automaton_and_no_expression() {
+        let rules = (0..2).map(|number| search(format!("drop.*t{number}x")));
+        assert_eq!(prepared(rules), (2, 0));
     }
 }

@@ -72,11 +72,11 @@ impl Program {
     #[must_use]
     pub fn clause(&self, index: u32) -> Option<&ClauseInfo> {
         let clause = self.clauses.get(index as usize)?;
-        if clause.info.get().is_none() {
+        if clause.described.get().is_none() {
             let read = self.read_clause(clause)?;
-            return Some(clause.info.get_or_init(|| Box::new(read)));
+            return Some(clause.described.get_or_init(|| Box::new(read)));
         }
-        clause.info.get().map(AsRef::as_ref)
+        clause.described.get().map(AsRef::as_ref)
     }
 
     /// The canonical bytes of clause `index`; those of a trigger's are those of its rule.

@@ -100,7 +100,7 @@ fn compile(policy: Policy, source: Source) -> Program {
         tools: None,
         span: leaf.span,
         prepared: Default::default(),
-        info: Default::default(),
+        described: Default::default(),
     });
     let mut host_count = 0;
     let rules = policy.rules.into_iter().map(|rule| {
@@ -176,7 +176,7 @@ fn attach_tests(program: &mut Program) {
                         tools: None,
                         span: rule.span,
                         prepared: OnceLock::from(Box::new(Prepared::Test(*test))),
-                        info: OnceLock::new(),
+                        described: OnceLock::new(),
                     });
                     Predicate::Clause(clause)
                 }

@@ -94,7 +94,8 @@ pub(crate) struct Clause {
     pub(crate) tools: Option<u32>,
     pub(crate) span: Span,
     pub(crate) prepared: OnceLock<Box<Prepared>>,
-    pub(crate) info: OnceLock<Box<ClauseInfo>>,
+    /// As the policy wrote it, for explanations and the operators of the host language.
+    pub(crate) described: OnceLock<Box<ClauseInfo>>,
 }
 
 /// The prepared test of a clause.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::regex::{CacheBudget, Captures, Dialect, PatternError};
+use crate::regex::{Anchors, CacheBudget, Captures, Dialect, PatternError};
 
 /// The place where a pattern must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,15 +27,15 @@ impl Pattern {
     /// # Errors
     /// The errors of the `python` dialect.
     pub(crate) fn new(text: &str, how: How, budget: &CacheBudget) -> Result<Self, PatternError> {
-        let parsed = crate::regex::Pattern::parse_within(text, Dialect::Python, budget)?;
-        let parsed = match how {
-            How::Search => parsed,
-            How::Match => parsed.anchored(false),
-            How::FullMatch => parsed.anchored(true),
+        let anchors = match how {
+            How::Search => Anchors::None,
+            How::Match => Anchors::Start,
+            How::FullMatch => Anchors::Whole,
         };
+        let parse = crate::regex::Pattern::parse_anchored;
         Ok(Self {
             how,
-            parsed,
+            parsed: parse(text, (Dialect::Python, anchors), budget)?,
             captures: OnceLock::new(),
         })
     }

@@ -20,6 +20,7 @@ mod cache;
 mod captures;
 pub(crate) mod dialect;
 mod error;
+mod expression;
 mod literal;
 mod multi;
 mod nfa;
@@ -33,7 +34,7 @@ pub(crate) mod states;
 
 use std::sync::Arc;
 
-use regex_syntax::hir::{Hir, HirKind, Look};
+use regex_syntax::hir::{Hir, HirKind};
 
 pub use crate::limits::MAX_PATTERN_CHARS;
 pub use cache::CacheBudget;
@@ -41,9 +42,12 @@ pub use captures::{Captures, Groups};
 use dialect::stack::Built;
 pub use dialect::stack::{MAX_COST, MAX_NESTING};
 pub use error::PatternError;
+pub(crate) use expression::Anchors;
+use expression::{Expression, Kept};
 pub use literal::LiteralKind;
 pub use multi::{MatchSet, PatternSet};
 pub(crate) use nfa_compiler::NfaCompiler;
+use rewrite::Target;
 
 /// The regular-expression syntax and semantics of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,8 +70,8 @@ pub struct Pattern {
 struct Inner {
     text: String,
     dialect: Dialect,
-    /// The expression to search for, with the looks of the dialect that no engine has.
-    hir: Hir,
+    expression: Kept,
+    anchors: Anchors,
     cost: usize,
     /// The number of positions in the pattern that a search may be at, at once.
     weight: usize,
@@ -79,12 +83,16 @@ struct Inner {
 }
 
 impl Inner {
-    /// Returns the expression that an automaton searches for, if it can.
-    fn target(&self) -> Option<&Hir> {
-        match &self.rewrite.target {
-            rewrite::Target::Itself => Some(&self.hir),
-            rewrite::Target::Rewritten(hir) => Some(hir),
-            rewrite::Target::Nothing => None,
+    /// The expression; see [`Kept::get`].
+    fn expression(&self) -> Option<Arc<Expression>> {
+        self.expression.get(&self.text, self.dialect, self.anchors)
+    }
+
+    /// The same of a pattern that an automaton can search for.
+    fn searched(&self) -> Option<Arc<Expression>> {
+        match self.rewrite.target {
+            Target::Itself | Target::Rewritten => self.expression(),
+            Target::Nothing => None,
         }
     }
 }
@@ -116,54 +124,52 @@ impl Pattern {
         dialect: Dialect,
         budget: &CacheBudget,
     ) -> Result<Self, PatternError> {
+        Self::parse_anchored(text, (dialect, Anchors::None), budget)
+    }
+
+    /// The same with anchors around the text.
+    ///
+    /// # Errors
+    /// Those of [`Pattern::parse`].
+    pub(crate) fn parse_anchored(
+        text: &str,
+        (dialect, anchors): (Dialect, Anchors),
+        budget: &CacheBudget,
+    ) -> Result<Self, PatternError> {
         let dialect::stack::Piece {
             built: Built(hir),
             cost,
             ..
         } = parsed::<Built<false>>(text, dialect)?;
-        let weight = weight(&hir);
-        Ok(Self::new(hir, text, dialect, (cost, weight), budget))
-    }
-
-    fn new(
-        hir: Hir,
-        text: &str,
-        dialect: Dialect,
-        (cost, weight): (usize, usize),
-        budget: &CacheBudget,
-    ) -> Self {
+        let (weight, hir) = (weight(&hir), anchors.around(hir));
+        let literal = literal::kind(&hir);
+        let (expression, rewrite) = Expression::new(hir, dialect);
         let inner = Inner {
             text: text.to_owned(),
             dialect,
+            anchors,
             cost,
             weight,
-            literal: literal::kind(&hir),
-            rewrite: rewrite::Rewrite::new(&hir, dialect),
-            hir,
+            literal,
+            rewrite,
+            expression: Kept::new(expression),
             built: single::Built::default(),
             budget: budget.clone(),
         };
-        Self {
+        Ok(Self {
             inner: Arc::new(inner),
-        }
+        })
     }
 
-    /// This pattern where it matches at the start of a text; `whole`: and to its end.
-    #[must_use]
-    pub fn anchored(&self, whole: bool) -> Self {
-        let mut parts = vec![Hir::look(Look::Start), self.inner.hir.clone()];
-        if whole {
-            parts.push(Hir::look(Look::End));
-        }
-        let Inner {
-            text,
-            dialect,
-            cost,
-            weight,
-            budget,
-            ..
-        } = &*self.inner;
-        Self::new(Hir::concat(parts), text, *dialect, (*cost, *weight), budget)
+    /// Drops the expression that automata are built from: those that are usually needed are there.
+    pub(crate) fn forget_expression(&self) {
+        self.inner.expression.forget();
+    }
+
+    /// Returns true if it has its expression.
+    #[cfg(test)]
+    pub(crate) fn keeps_expression(&self) -> bool {
+        self.inner.expression.is_kept()
     }
 
     /// The text that was parsed.
@@ -194,7 +200,7 @@ impl Pattern {
     /// Texts with one of which every matching text begins; `None`: no such texts are known.
     #[must_use]
     pub fn prefixes(&self) -> Option<Vec<String>> {
-        literal::prefixes(&self.inner.hir)
+        literal::prefixes(&self.inner.expression()?.hir)
     }
 }
 

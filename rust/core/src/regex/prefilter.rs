@@ -215,8 +215,9 @@ mod tests {
 
     fn choices(pattern: &str) -> Vec<Vec<String>> {
         let parsed = Pattern::parse(pattern, Dialect::Re2).expect("a pattern");
+        let expression = parsed.inner.expression().expect("an expression");
         let mut choices = Vec::new();
-        if let Some(whole) = required(&parsed.inner.hir, &mut choices) {
+        if let Some(whole) = required(&expression.hir, &mut choices) {
             choices.push(vec![whole]);
         }
         choices.retain(fit);
@@ -248,7 +249,11 @@ mod tests {
             .map(|n| Pattern::parse(&format!(r"(?i)table\s+t{n}\b"), Dialect::Re2).expect("fine"))
             .chain([Pattern::parse("[a-z]{3}[0-9]", Dialect::Re2).expect("fine")])
             .collect();
-        let hirs = patterns.iter().map(|pattern| &pattern.inner.hir);
+        let expressions: Vec<_> = patterns
+            .iter()
+            .map(|pattern| pattern.inner.expression().expect("an expression"))
+            .collect();
+        let hirs = expressions.iter().map(|expression| &expression.hir);
         let (prefilter, without) = Prefilter::new(hirs.enumerate());
         assert_eq!(without, [20]);
         let (prefilter, mut found, mut visited) =

@@ -7,18 +7,18 @@ use super::Dialect;
 use super::dialect::python::{DOLLAR, WORD, WORD_NEGATE};
 
 /// The expression that an automaton searches for in place of a pattern.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// The pattern itself.
     Itself,
     /// The same meaning, with assertions that automata have.
-    Rewritten(Hir),
+    Rewritten,
     /// No such expression exists: the plain path searches the pattern.
     Nothing,
 }
 
 /// The use of an automaton for a pattern.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Rewrite {
     pub(super) target: Target,
     /// The target has the same meaning only on texts that are ASCII and not empty.
@@ -26,27 +26,33 @@ pub(super) struct Rewrite {
 }
 
 impl Rewrite {
-    pub(super) fn new(hir: &Hir, dialect: Dialect) -> Self {
+    /// The use of an automaton for `hir`, and the expression that it searches for if it is another one.
+    pub(super) fn new(hir: &Hir, dialect: Dialect) -> (Self, Option<Hir>) {
         let looks = hir.properties().look_set();
         if dialect == Dialect::Re2 || looks.is_empty() {
-            return Self {
+            let itself = Self {
                 target: Target::Itself,
                 ascii_only: false,
             };
+            return (itself, None);
         }
-        let target = rewrite(hir, true).map_or(Target::Nothing, Target::Rewritten);
+        let rewritten = rewrite(hir, true);
         // `re` has no positions inside a character, and no `\B` in an empty text.
         let words = [WORD, WORD_NEGATE, Look::WordAsciiNegate];
-        Self {
-            target,
+        let rewrite = Self {
+            target: match rewritten {
+                Some(_) => Target::Rewritten,
+                None => Target::Nothing,
+            },
             ascii_only: words.iter().any(|look| looks.contains(*look)),
-        }
+        };
+        (rewrite, rewritten)
     }
 
     /// Returns true if the automaton is exact on `text`.
     pub(super) fn is_exact_on(&self, text: &str) -> bool {
         match self.target {
-            Target::Itself | Target::Rewritten(_) => {
+            Target::Itself | Target::Rewritten => {
                 !self.ascii_only || (!text.is_empty() && text.is_ascii())
             }
             Target::Nothing => false,

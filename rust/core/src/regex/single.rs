@@ -40,7 +40,7 @@ pub(super) struct Built {
     finder: OnceLock<Box<Finder<'static>>>,
     lazy_dfa: OnceLock<Option<Box<Automaton>>>,
     prefiltered: OnceLock<Option<Regex>>,
-    nfa_sim: OnceLock<NfaSim>,
+    nfa_sim: OnceLock<Option<NfaSim>>,
 }
 
 /// The automaton of the pattern: states are built as they are needed, until they are no longer useful.
@@ -123,7 +123,7 @@ impl Pattern {
             None => match self.automaton() {
                 Some(automaton) => match automaton.search(&automaton.short, text) {
                     Some(found) => found,
-                    None => self.is_match_plain(text),
+                    None => return self.search_nfa_sim(text, &Steps::endless()),
                 },
                 None => return self.search_nfa_sim(text, steps),
             },
@@ -158,6 +158,12 @@ impl Pattern {
         }
     }
 
+    /// Returns true if the automaton of the pattern alone is there.
+    #[cfg(test)]
+    pub(crate) fn has_automaton(&self) -> bool {
+        self.inner.built.lazy_dfa.get().is_some()
+    }
+
     /// The same result along the plain path: slow, and the oracle of the tests.
     #[must_use]
     pub fn is_match_plain(&self, text: &str) -> bool {
@@ -166,16 +172,15 @@ impl Pattern {
     }
 
     fn search_nfa_sim(&self, text: &str, steps: &Steps) -> Result<bool, Fault> {
-        let Inner {
-            hir,
-            dialect,
-            built,
-            ..
-        } = &*self.inner;
-        built
-            .nfa_sim
-            .get_or_init(|| NfaSim::new(hir, *dialect))
-            .is_match(text, steps)
+        let build = || {
+            let expression = self.inner.expression()?;
+            Some(NfaSim::new(&expression.hir, self.inner.dialect))
+        };
+        match self.inner.built.nfa_sim.get_or_init(build) {
+            Some(nfa_sim) => nfa_sim.is_match(text, steps),
+            // INVARIANT: the pattern has an expression.
+            None => Err(Fault::BudgetExceeded),
+        }
     }
 
     #[inline]
@@ -188,8 +193,9 @@ impl Pattern {
     }
 
     fn build(&self, compiler: &NfaCompiler) -> Option<Box<Automaton>> {
-        let target = self.inner.target()?;
-        let dfa = compiler.lazy_dfa(&[target], MatchKind::LeftmostFirst, CACHE_BYTES)?;
+        let expression = self.inner.searched()?;
+        let hirs = [expression.target()];
+        let dfa = compiler.lazy_dfa(&hirs, MatchKind::LeftmostFirst, CACHE_BYTES)?;
         Some(Box::new(Automaton {
             dfa,
             short: Caches::new(&self.inner.budget),
@@ -205,7 +211,7 @@ impl Pattern {
             .hybrid_cache_capacity(CACHE_BYTES);
         Regex::builder()
             .configure(config)
-            .build_from_hir(self.inner.target()?)
+            .build_from_hir(self.inner.searched()?.target())
             .ok()
     }
 }

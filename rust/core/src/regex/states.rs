@@ -97,7 +97,8 @@ impl States {
         if pattern.inner.dialect != Dialect::Re2 {
             return None;
         }
-        let hir = &pattern.inner.hir;
+        let expression = pattern.inner.expression()?;
+        let hir = &expression.hir;
         let nfa = Nfa::new(hir);
         let properties = hir.properties();
         let active = || Active {

@@ -52,15 +52,15 @@ impl std::fmt::Debug for Automaton {
 }
 
 impl Automaton {
-    /// An automaton for `hirs`; `patterns` are their indexes in the set, in the same order.
-    pub(in crate::regex) fn new<'h>(
-        hirs: impl Iterator<Item = &'h Hir>,
+    /// An automaton for `hirs`, which gives up on every text without them; `patterns` are their indexes in the set, in the
+    /// same order.
+    pub(in crate::regex) fn new(
+        hirs: Option<Vec<&Hir>>,
         patterns: Vec<usize>,
         (cache_bytes, budget): (usize, &CacheBudget),
         compiler: &NfaCompiler,
     ) -> Self {
-        let hirs: Vec<&Hir> = hirs.collect();
-        let dfa = compiler.lazy_dfa(&hirs, MatchKind::All, cache_bytes);
+        let dfa = hirs.and_then(|hirs| compiler.lazy_dfa(&hirs, MatchKind::All, cache_bytes));
         let engine = dfa.map(|dfa| (dfa, Caches::new(budget)));
         Self {
             patterns,
@@ -134,7 +134,11 @@ mod tests {
             .iter()
             .map(|text| Pattern::parse(text, Dialect::Re2).expect("a pattern"))
             .collect();
-        let hirs = patterns.iter().map(|pattern| &pattern.inner.hir);
+        let expressions: Vec<_> = patterns
+            .iter()
+            .map(|pattern| pattern.inner.expression().expect("an expression"))
+            .collect();
+        let hirs = Some(expressions.iter().map(|one| &one.hir).collect());
         let caches = (32 << 10, &CacheBudget::default());
         let automaton = Automaton::new(hirs, vec![0, 1, 2], caches, &NfaCompiler::default());
         let mut state = 1_u64;

@@ -2,11 +2,13 @@
 
 pub(crate) mod automaton;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::cache::CacheBudget;
+use super::expression::Expression;
 use super::nfa_compiler::NfaCompiler;
 use super::prefilter::Prefilter;
+use super::rewrite::Target;
 use super::{LiteralKind, Pattern};
 use crate::budget::{Pace, Steps};
 use crate::error::Fault;
@@ -131,7 +133,9 @@ impl PatternSet {
                         Some(
                             LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_),
                         ) => false,
-                        Some(LiteralKind::Contains(_)) | None => pattern.inner.target().is_some(),
+                        Some(LiteralKind::Contains(_)) | None => {
+                            pattern.inner.rewrite.target != Target::Nothing
+                        }
                     })
             });
         if together.len() < FEWEST {
@@ -251,10 +255,18 @@ impl PatternSet {
     }
 
     fn build_automaton(&self, chunk: &Chunk, compiler: &NfaCompiler) -> Automaton {
-        let hir = |index: &usize| self.patterns.get(*index)?.inner.target();
-        let hirs = chunk.patterns.iter().filter_map(hir);
+        let expressions = self.expressions(&chunk.patterns);
+        let hirs = expressions
+            .as_ref()
+            .map(|all| all.iter().map(|one| one.target()).collect());
         let caches = (chunk.cache_bytes, &self.budget);
         Automaton::new(hirs, chunk.patterns.clone(), caches, compiler)
+    }
+
+    /// The expressions of patterns. INVARIANT: each has one. Without them, patterns are searched one by one.
+    fn expressions(&self, patterns: &[usize]) -> Option<Vec<Arc<Expression>>> {
+        let expression = |index: &usize| self.patterns.get(*index)?.inner.searched();
+        patterns.iter().map(expression).collect()
     }
 
     /// Builds the automata ahead of the first searches.
@@ -305,11 +317,18 @@ impl PatternSet {
 
     #[cold]
     fn plan(&self) -> Plan {
-        let hir = |&index: &usize| Some((index, &self.patterns.get(index)?.inner.hir));
-        let (prefilter, unfiltered) = if self.together.len() < FEWEST_PREFILTERED {
-            (None, self.together.clone())
+        let few = self.together.len() < FEWEST_PREFILTERED;
+        let expressions = if few {
+            None
         } else {
-            Prefilter::new(self.together.iter().filter_map(hir))
+            self.expressions(&self.together)
+        };
+        let (prefilter, unfiltered) = match expressions {
+            None => (None, self.together.clone()),
+            Some(expressions) => {
+                let hirs = expressions.iter().map(|expression| &expression.hir);
+                Prefilter::new(self.together.iter().copied().zip(hirs))
+            }
         };
         let mut chunks = self.chunks(unfiltered.iter().copied());
         let asked_always = chunks.len();
