@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
 
 use bobcat_core::error::DecodeError;
-use bobcat_core::json::value::JsonRequest;
+use bobcat_core::json::value::{JsonRequest, RequestReader};
 use bobcat_core::json::{self, Json};
 use bobcat_core::program::{LayeredOutcome, Outcome, Program, Scratch, StaticOutcome};
 
@@ -92,19 +92,22 @@ fn why(data: &[u8], line: usize, error: &DecodeError) -> String {
 }
 
 fn decide_all<'d>(program: &Program, data: &'d [u8]) -> Result<Vec<Answer<'d>>, Refused> {
-    let mut scratch = Scratch::default();
+    let (mut scratch, mut reader) = (Scratch::default(), RequestReader::default());
     let mut answers = Vec::new();
     for (index, line) in json::lines(data).enumerate() {
-        let request = JsonRequest::parse(line).map_err(|error| Refused::Line(index + 1, error))?;
+        let request = reader
+            .read(line)
+            .map_err(|error| Refused::Line(index + 1, error))?;
         if let Some(layers) = program.layers() {
             let outcome = program.decide_layered(layers, &request, &mut scratch);
             answers.push(Answer::Layered(Box::new(outcome), line));
-            continue;
+        } else {
+            answers.push(match program.decide_known(&request, &mut scratch) {
+                Ok(known) => Answer::Known(known),
+                Err(outcome) => Answer::Made(outcome, line),
+            });
         }
-        answers.push(match program.decide_known(&request, &mut scratch) {
-            Ok(known) => Answer::Known(known),
-            Err(outcome) => Answer::Made(outcome, line),
-        });
+        reader.reuse(request);
     }
     Ok(answers)
 }

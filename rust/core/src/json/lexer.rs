@@ -1,27 +1,16 @@
 //! The words of a JSON text, one after the other.
 
+use super::keys::Quoted;
 use super::{Caps, JsonError, JsonErrorKind, Text};
-use crate::bytes::short::same;
-use crate::limits::MAX_INT_DIGITS;
 
 /// PERF: boxed, so that results are returned in registers.
 pub(super) type Read<T> = Result<T, Box<JsonError>>;
 
-/// A number, as far as it fits.
-pub(super) enum Number<'a> {
-    /// An integer of at most 64 bits.
-    Int(i64),
-    /// A larger integer, as written.
-    Large(&'a str),
-    /// Written with `.` or `e`; infinite when out of range.
-    Float(f64),
-}
-
-/// A text, and how far it has been read.
+/// A text, and how far it has been read. PERF: what is left of it is checked for its length once per word; with an offset, each
+/// byte was checked.
 pub(super) struct Lexer<'a> {
     text: &'a str,
-    bytes: &'a [u8],
-    at: usize,
+    pub(super) rest: &'a [u8],
     nodes: usize,
     caps: Caps,
 }
@@ -37,8 +26,7 @@ impl<'a> Lexer<'a> {
         })?;
         Ok(Self {
             text,
-            bytes,
-            at: 0,
+            rest: bytes,
             nodes: caps.nodes,
             caps,
         })
@@ -50,14 +38,15 @@ impl<'a> Lexer<'a> {
     }
 
     /// The byte offset.
+    #[inline]
     pub(super) fn at(&self) -> usize {
-        self.at
+        self.text.len() - self.rest.len()
     }
 
     /// Checks that the text ends here.
     pub(super) fn end(&mut self) -> Read<()> {
         self.space();
-        if self.at < self.bytes.len() {
+        if !self.rest.is_empty() {
             return Err(self.syntax("something follows the value"));
         }
         Ok(())
@@ -72,78 +61,130 @@ impl<'a> Lexer<'a> {
     pub(super) fn syntax(&self, message: impl Into<String>) -> Box<JsonError> {
         Box::new(JsonError {
             kind: JsonErrorKind::Syntax,
-            at: self.at,
+            at: self.at(),
             message: message.into(),
         })
     }
 
     #[cold]
-    fn limit(&self, message: String) -> Box<JsonError> {
+    pub(super) fn limit(&self, message: String) -> Box<JsonError> {
         Box::new(JsonError {
             kind: JsonErrorKind::Limit,
-            at: self.at,
+            at: self.at(),
             message,
         })
     }
 
     #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        self.rest.first().copied()
     }
 
+    /// Moves past white space. PERF: most words follow each other at once, or after one space.
     #[inline]
     pub(super) fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
-            self.at += 1;
+        if let [b' ', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+        if let [..=b' ', ..] = self.rest {
+            self.spaces();
+        }
+    }
+
+    #[inline(never)]
+    fn spaces(&mut self) {
+        while let [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] = self.rest {
+            self.rest = rest;
         }
     }
 
     #[inline]
-    fn eat(&mut self, byte: u8) -> bool {
-        let there = self.peek() == Some(byte);
-        self.at += usize::from(there);
-        there
+    pub(super) fn eat(&mut self, byte: u8) -> bool {
+        match self.rest {
+            [first, rest @ ..] if *first == byte => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
     }
 
-    /// Enters a value at this depth.
+    /// Moves to a value at this depth.
     #[inline]
     pub(super) fn begin(&mut self, depth: usize) -> Read<()> {
-        if depth > self.caps.depth {
-            return Err(self.limit(format!("deeper than {} levels", self.caps.depth)));
-        }
-        self.nodes = match self.nodes.checked_sub(1) {
-            Some(left) => left,
-            None => return Err(self.limit(format!("more than {} values", self.caps.nodes))),
-        };
         self.space();
+        self.enter(depth)
+    }
+
+    /// Enters the value here, which is at this depth.
+    #[inline]
+    pub(super) fn enter(&mut self, depth: usize) -> Read<()> {
+        self.nodes = match self.nodes.checked_sub(1) {
+            Some(left) if depth <= self.caps.depth => left,
+            _ => return Err(self.past_a_cap(depth)),
+        };
         Ok(())
     }
 
-    /// Reads the bracket here; returns false after reading a `close` that follows at once.
+    #[cold]
+    fn past_a_cap(&self, depth: usize) -> Box<JsonError> {
+        if depth > self.caps.depth {
+            self.limit(format!("deeper than {} levels", self.caps.depth))
+        } else {
+            self.limit(format!("more than {} values", self.caps.nodes))
+        }
+    }
+
+    /// Moves past a byte that may follow white space, and past the white space after it; returns true if it is there.
+    #[inline]
+    fn mark(&mut self, byte: u8) -> bool {
+        // PERF: as most texts are written, two bytes are compared at once.
+        if let Some((read, rest)) = self.rest.split_first_chunk()
+            && *read == [byte, b' ']
+        {
+            self.rest = rest;
+        } else {
+            if let [..=b' ', ..] = self.rest {
+                self.spaces();
+            }
+            if !self.eat(byte) {
+                return false;
+            }
+        }
+        if let [..=b' ', ..] = self.rest {
+            self.spaces();
+        }
+        true
+    }
+
+    /// Moves past the bracket here and white space; returns false after reading a `close` that follows.
     #[inline]
     pub(super) fn open(&mut self, close: u8) -> bool {
-        self.at += 1;
+        self.rest = self.rest.get(1..).unwrap_or_default();
         self.space();
         !self.eat(close)
     }
 
-    /// Returns true if another item follows the one just read.
+    /// Moves to the next item; returns false after reading `close` instead.
     #[inline]
     pub(super) fn more(&mut self, close: u8) -> Read<bool> {
-        self.space();
-        if self.eat(b',') {
+        if self.mark(b',') {
             Ok(true)
         } else if self.eat(close) {
             Ok(false)
         } else {
-            Err(self.syntax(format!("expected `,` or `{}`", char::from(close))))
+            Err(self.neither(close))
         }
     }
 
-    /// Moves to the quote of the next key.
+    #[cold]
+    fn neither(&self, close: u8) -> Box<JsonError> {
+        self.syntax(format!("expected `,` or `{}`", char::from(close)))
+    }
+
+    /// Checks that a key is here.
     #[inline]
-    pub(super) fn before_key(&mut self) -> Read<()> {
-        self.space();
+    pub(super) fn before_key(&self) -> Read<()> {
         if self.peek() == Some(b'"') {
             Ok(())
         } else {
@@ -151,71 +192,26 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads the colon after a key.
+    /// Moves past the colon after a key, to the value.
     #[inline]
     pub(super) fn colon(&mut self) -> Read<()> {
-        self.space();
-        if self.eat(b':') {
+        if self.mark(b':') {
             Ok(())
         } else {
             Err(self.syntax("expected `:`"))
         }
     }
 
-    pub(super) fn word(&mut self, word: &str) -> Read<()> {
-        if self
-            .bytes
-            .get(self.at..)
-            .is_some_and(|rest| rest.starts_with(word.as_bytes()))
+    #[inline]
+    pub(super) fn word<const N: usize>(&mut self, word: &[u8; N]) -> Read<()> {
+        if let Some((read, rest)) = self.rest.split_first_chunk()
+            && read == word
         {
-            self.at += word.len();
+            self.rest = rest;
             Ok(())
         } else {
             Err(self.syntax("no JSON value"))
         }
-    }
-
-    fn digits(&mut self) -> Read<()> {
-        let start = self.at;
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
-        if self.at == start {
-            Err(self.syntax("expected a digit"))
-        } else {
-            Ok(())
-        }
-    }
-
-    pub(super) fn number(&mut self) -> Read<Number<'a>> {
-        let start = self.at;
-        self.eat(b'-');
-        if !self.eat(b'0') {
-            self.digits()?;
-        }
-        let integral = !matches!(self.peek(), Some(b'.' | b'e' | b'E'));
-        if self.eat(b'.') {
-            self.digits()?;
-        }
-        if self.eat(b'e') || self.eat(b'E') {
-            if !self.eat(b'-') {
-                self.eat(b'+');
-            }
-            self.digits()?;
-        }
-        let text = self.slice(start, self.at)?;
-        if integral {
-            return match text.parse() {
-                Ok(number) => Ok(Number::Int(number)),
-                Err(_) if text.trim_start_matches('-').len() > MAX_INT_DIGITS => {
-                    Err(self.limit(format!("an integer of more than {MAX_INT_DIGITS} digits")))
-                }
-                Err(_) => Ok(Number::Large(text)),
-            };
-        }
-        text.parse()
-            .map(Number::Float)
-            .map_err(|_| self.syntax("no number"))
     }
 
     #[inline]
@@ -230,87 +226,91 @@ impl<'a> Lexer<'a> {
     fn plain(&mut self) {
         const ONES: u64 = u64::MAX / 255;
         const TOPS: u64 = ONES << 7;
-        // PERF: eight bytes at a time; the lowest byte marked is exact, which is the one that counts.
-        while let Some(word) = self
-            .bytes
-            .get(self.at..)
-            .and_then(|rest| rest.first_chunk())
-        {
+        // PERF: eight bytes at a time; the lowest byte marked is exact, which is the one that counts. With one bit
+        // flipped, the quote follows the control characters.
+        let mut rest = self.rest;
+        while let Some((word, after)) = rest.split_first_chunk() {
             let word = u64::from_le_bytes(*word);
-            let zero = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
-            let low = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
-            let found = zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c)) | low;
+            let below = |word: u64, bound: u64| word.wrapping_sub(ONES * bound) & !word;
+            let low = below(word ^ (ONES * 0x02), 0x21);
+            let found = (low | below(word ^ (ONES * 0x5c), 1)) & TOPS;
             if found != 0 {
-                self.at += found.trailing_zeros() as usize / 8;
+                let plain = found.trailing_zeros() as usize / 8;
+                self.rest = rest.get(plain..).unwrap_or_default();
                 return;
             }
-            self.at += 8;
+            rest = after;
         }
-        while !matches!(self.peek(), Some(b'"' | b'\\' | 0..=0x1f) | None) {
-            self.at += 1;
+        while let [first, after @ ..] = rest
+            && !matches!(first, b'"' | b'\\' | 0..=0x1f)
+        {
+            rest = after;
         }
+        self.rest = rest;
     }
 
     /// Reads a string, whose quote is here, if it has no escapes: its start and end without quotes. Otherwise
     /// [`Lexer::escaped`] reads the rest.
     #[inline]
     pub(super) fn plain_string(&mut self) -> Option<(usize, usize)> {
-        self.at += 1;
-        let start = self.at;
+        self.rest = self.rest.get(1..).unwrap_or_default();
+        let start = self.at();
         self.plain();
-        let end = self.at;
+        let end = self.at();
         self.eat(b'"').then_some((start, end))
     }
 
     /// Reads a string, whose quote is here, if it is `text`, written without escapes.
     #[inline]
-    pub(super) fn string_is(&mut self, text: &str) -> bool {
-        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
-        let there = rest
-            .split_at_checked(text.len())
-            .is_some_and(|(read, rest)| rest.first() == Some(&b'"') && same(read, text.as_bytes()));
-        self.at += if there { text.len() + 2 } else { 0 };
+    pub(super) fn string_is(&mut self, text: &Quoted) -> bool {
+        let there = self
+            .rest
+            .first_chunk()
+            .is_some_and(|read| text.begins(read));
+        if there {
+            self.rest = self.rest.get(text.length..).unwrap_or_default();
+        }
         there
     }
 
     /// Reads a string, whose quote is here, into `place`.
     #[inline]
     pub(super) fn string(&mut self, place: &mut Text<'a>) -> Read<()> {
-        let start = self.at + 1;
-        *place = match self.plain_string() {
-            Some((start, end)) => Text::Borrowed(self.slice(start, end)?),
-            None => self.escaped(start)?,
-        };
+        let start = self.at() + 1;
+        match self.plain_string() {
+            Some((start, end)) => *place = Text::Borrowed(self.slice(start, end)?),
+            None => *place = self.escaped(start)?,
+        }
         Ok(())
     }
 
     /// Reads the rest of a string with escapes that begins at `start`.
     #[cold]
     pub(super) fn escaped(&mut self, start: usize) -> Read<Text<'a>> {
-        let mut text = self.slice(start, self.at)?.to_owned();
+        let mut text = self.slice(start, self.at())?.to_owned();
         let mut bad = false;
         loop {
-            let plain = self.at;
+            let plain = self.at();
             self.plain();
-            text.push_str(self.slice(plain, self.at)?);
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
+            text.push_str(self.slice(plain, self.at())?);
+            match self.rest {
+                [b'"', rest @ ..] => {
+                    self.rest = rest;
                     return Ok(if bad {
                         Text::Bad
                     } else {
                         Text::Owned(text.into())
                     });
                 }
-                Some(b'\\') => {
-                    self.at += 1;
+                [b'\\', rest @ ..] => {
+                    self.rest = rest;
                     match self.escape()? {
                         Some(c) => text.push(c),
                         None => bad = true,
                     }
                 }
-                Some(_) => return Err(self.syntax("a control character in a string")),
-                None => return Err(self.syntax("the string does not end")),
+                [_, ..] => return Err(self.syntax("a control character in a string")),
+                [] => return Err(self.syntax("the string does not end")),
             }
         }
     }
@@ -318,7 +318,7 @@ impl<'a> Lexer<'a> {
     /// The character of an escape; `None` for a lone surrogate.
     fn escape(&mut self) -> Read<Option<char>> {
         let byte = self.peek();
-        self.at += 1;
+        self.rest = self.rest.get(1..).unwrap_or_default();
         Ok(Some(match byte {
             Some(b'"') => '"',
             Some(b'\\') => '\\',
@@ -333,7 +333,7 @@ impl<'a> Lexer<'a> {
                 if !(0xd800..0xdc00).contains(&first) {
                     return Ok(char::from_u32(first));
                 }
-                let here = self.at;
+                let here = self.rest;
                 if self.eat(b'\\') && self.eat(b'u') {
                     let second = self.hex4()?;
                     if (0xdc00..0xe000).contains(&second) {
@@ -342,7 +342,7 @@ impl<'a> Lexer<'a> {
                         ));
                     }
                 }
-                self.at = here;
+                self.rest = here;
                 return Ok(None);
             }
             _ => return Err(self.syntax("no such escape")),
@@ -355,7 +355,7 @@ impl<'a> Lexer<'a> {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
             code =
                 code * 16 + digit.ok_or_else(|| self.syntax("expected four hexadecimal digits"))?;
-            self.at += 1;
+            self.rest = self.rest.get(1..).unwrap_or_default();
         }
         Ok(code)
     }

@@ -3,17 +3,22 @@
 //! Values that general readers reject are kept: integers of any size, strings with lone surrogates (as such). Duplicate keys
 //! are rejected, because two readers would disagree about them.
 
-pub(crate) mod known;
+mod keys;
+mod known;
 mod lexer;
+mod number;
+mod reader;
 pub(crate) mod request;
+pub(crate) mod request_reader;
 pub(crate) mod tape;
 pub mod value;
 
 use std::sync::Arc;
 
 use crate::bytes::short::same;
-use crate::num::bigint::{BigInt, parse_decimal};
-use lexer::{Lexer, Number, Read};
+use crate::num::bigint::BigInt;
+use lexer::Lexer;
+use reader::Reader;
 
 /// Mappings above this size are searched through an index.
 const LINEAR_SEARCH: usize = 8;
@@ -65,6 +70,12 @@ impl Text<'_> {
             Self::Bad => None,
         }
     }
+
+    #[inline]
+    fn is(&self, text: &str) -> bool {
+        self.as_str()
+            .is_some_and(|own| same(own.as_bytes(), text.as_bytes()))
+    }
 }
 
 /// A JSON object, in the order it was written.
@@ -87,32 +98,40 @@ impl<'a> JsonMap<'a> {
     /// # Errors
     /// The first key that is there twice.
     pub fn new(entries: Vec<(Text<'a>, Json<'a>)>) -> Result<Self, String> {
-        let mut index = Vec::new();
+        let mut map = Self {
+            entries,
+            index: Vec::new(),
+        };
+        map.check()?;
+        Ok(map)
+    }
+
+    /// Makes the index of a mapping that has none; the error is a key that occurs twice.
+    fn check(&mut self) -> Result<(), String> {
+        let entries = &self.entries;
         if entries.len() <= LINEAR_SEARCH {
             for (at, (key, _)) in entries.iter().enumerate() {
-                if *key != Text::Bad
-                    && entries
-                        .iter()
-                        .take(at)
-                        .any(|(other, _)| other.as_str() == key.as_str())
+                if let Some(key) = key.as_str()
+                    && entries.iter().take(at).any(|(other, _)| other.is(key))
                 {
-                    return Err(key.as_str().unwrap_or_default().to_owned());
+                    return Err(key.to_owned());
                 }
             }
-        } else {
-            index = (0..u32::try_from(entries.len()).unwrap_or(u32::MAX)).collect();
-            let key = |at: &u32| entries.get(*at as usize).and_then(|(key, _)| key.as_str());
-            index.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
-            for pair in index.windows(2) {
-                if let [a, b] = pair
-                    && let Some(text) = key(a)
-                    && key(b) == Some(text)
-                {
-                    return Err(text.to_owned());
-                }
+            return Ok(());
+        }
+        self.index
+            .extend(0..u32::try_from(entries.len()).unwrap_or(u32::MAX));
+        let key = |at: &u32| entries.get(*at as usize).and_then(|(key, _)| key.as_str());
+        self.index.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+        for pair in self.index.windows(2) {
+            if let [a, b] = pair
+                && let Some(text) = key(a)
+                && key(b) == Some(text)
+            {
+                return Err(text.to_owned());
             }
         }
-        Ok(Self { entries, index })
+        Ok(())
     }
 
     /// The value of `key`.
@@ -122,10 +141,7 @@ impl<'a> JsonMap<'a> {
             return self
                 .entries
                 .iter()
-                .find(|(k, _)| {
-                    k.as_str()
-                        .is_some_and(|k| same(k.as_bytes(), key.as_bytes()))
-                })
+                .find(|(written, _)| written.is(key))
                 .map(|(_, value)| value);
         }
         let at = |i: &u32| self.entries.get(*i as usize);
@@ -185,6 +201,7 @@ pub fn parse(bytes: &[u8], caps: Caps) -> Result<Json<'_>, JsonError> {
     let read = || {
         let mut lexer = Lexer::new(bytes, caps)?;
         let mut value = Json::Null;
+        lexer.space();
         Reader::default().value(&mut lexer, 0, &mut value)?;
         lexer.end()?;
         Ok(value)
@@ -206,118 +223,6 @@ pub fn lines(data: &[u8]) -> impl Iterator<Item = &[u8]> {
         rest = after;
         Some(line)
     })
-}
-
-/// PERF: the items of open arrays and objects, so that each is allocated once and to size.
-#[derive(Default)]
-struct Reader<'a> {
-    items: Vec<Json<'a>>,
-    entries: Vec<(Text<'a>, Json<'a>)>,
-}
-
-/// PERF: values are written where they stay. One that is handed on in memory is written in pieces and read as a whole,
-/// which the processor waits for: a tenth of the time of `evaluate_json`.
-impl<'a> Reader<'a> {
-    /// Reads a value into `place`.
-    fn value(&mut self, lexer: &mut Lexer<'a>, depth: usize, place: &mut Json<'a>) -> Read<()> {
-        lexer.begin(depth)?;
-        if !scalar(lexer, place)? {
-            *place = self.collection(lexer, depth)?;
-        }
-        Ok(())
-    }
-
-    /// Reads the array or the object that begins here.
-    fn collection(&mut self, lexer: &mut Lexer<'a>, depth: usize) -> Read<Json<'a>> {
-        if lexer.peek() == Some(b'{') {
-            self.map(lexer, depth)
-        } else {
-            self.list(lexer, depth)
-        }
-    }
-
-    fn list(&mut self, lexer: &mut Lexer<'a>, depth: usize) -> Read<Json<'a>> {
-        let base = self.items.len();
-        let mut more = lexer.open(b']');
-        while more {
-            lexer.begin(depth + 1)?;
-            self.items.push(Json::Null);
-            if let Some(item) = self.items.last_mut()
-                && !scalar(lexer, item)?
-            {
-                let made = self.collection(lexer, depth + 1)?;
-                if let Some(item) = self.items.last_mut() {
-                    *item = made;
-                }
-            }
-            more = lexer.more(b']')?;
-        }
-        Ok(Json::List(Arc::new(self.items.drain(base..).collect())))
-    }
-
-    fn map(&mut self, lexer: &mut Lexer<'a>, depth: usize) -> Read<Json<'a>> {
-        let base = self.entries.len();
-        let mut more = lexer.open(b'}');
-        while more {
-            lexer.before_key()?;
-            self.entries.push((Text::Bad, Json::Null));
-            if let Some((key, value)) = self.entries.last_mut() {
-                lexer.string(key)?;
-                lexer.colon()?;
-                lexer.begin(depth + 1)?;
-                if !scalar(lexer, value)? {
-                    let made = self.collection(lexer, depth + 1)?;
-                    if let Some((_, value)) = self.entries.last_mut() {
-                        *value = made;
-                    }
-                }
-            }
-            more = lexer.more(b'}')?;
-        }
-        let entries = self.entries.drain(base..).collect();
-        let map = JsonMap::new(entries).map_err(|key| lexer.twice(&key))?;
-        Ok(Json::Map(Arc::new(map)))
-    }
-}
-
-/// Reads the value here into `place`, unless it is an array or an object; returns true if it did.
-#[inline]
-fn scalar<'a>(lexer: &mut Lexer<'a>, place: &mut Json<'a>) -> Read<bool> {
-    match lexer.peek() {
-        Some(b'"') => {
-            let start = lexer.at() + 1;
-            match lexer.plain_string() {
-                Some((start, end)) => *place = Json::Text(Text::Borrowed(lexer.slice(start, end)?)),
-                None => *place = Json::Text(lexer.escaped(start)?),
-            }
-        }
-        Some(b'{' | b'[') => return Ok(false),
-        Some(b'-' | b'0'..=b'9') => match lexer.number()? {
-            Number::Int(value) => *place = Json::Int(value),
-            Number::Float(value) => *place = Json::Float(value),
-            Number::Large(text) => {
-                *place = match parse_decimal(text) {
-                    Some(number) => Json::BigInt(Arc::new(number)),
-                    None => Json::HugeInt,
-                };
-            }
-        },
-        Some(b't') => {
-            lexer.word("true")?;
-            *place = Json::Bool(true);
-        }
-        Some(b'f') => {
-            lexer.word("false")?;
-            *place = Json::Bool(false);
-        }
-        Some(b'n') => {
-            lexer.word("null")?;
-            *place = Json::Null;
-        }
-        Some(_) => return Err(lexer.syntax("no JSON value")),
-        None => return Err(lexer.syntax("the text ends too early")),
-    }
-    Ok(true)
 }
 
 /// Appends `text` as a JSON string.

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use super::lexer::{Lexer, Number, Read};
+use super::lexer::{Lexer, Read};
+use super::number::Number;
 use super::{Caps, JsonError, Text};
 use crate::num::bigint::parse_decimal;
 
@@ -188,9 +189,9 @@ impl<'a> Tape<'a> {
                     Number::Float(value) => Node::Float(value),
                 }
             }
-            Some(b't') => lexer.word("true").map(|()| Node::Bool(true))?,
-            Some(b'f') => lexer.word("false").map(|()| Node::Bool(false))?,
-            Some(b'n') => lexer.word("null").map(|()| Node::Null)?,
+            Some(b't') => lexer.word(b"true").map(|()| Node::Bool(true))?,
+            Some(b'f') => lexer.word(b"false").map(|()| Node::Bool(false))?,
+            Some(b'n') => lexer.word(b"null").map(|()| Node::Null)?,
             Some(_) => return Err(lexer.syntax("no JSON value")),
             None => return Err(lexer.syntax("the text ends too early")),
         };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 pub use super::request::JsonRequest;
+pub use super::request_reader::RequestReader;
 use super::{Json, JsonMap, Text};
 use crate::error::ErrorCode;
 use crate::lang::path::Key;

@@ -49,54 +49,49 @@ impl Civil {
     /// Parses an RFC 3339 text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let bytes = text.as_bytes();
-        let number = |from: usize, to: usize| -> Option<i64> {
-            let digits = bytes.get(from..to)?;
-            digits.iter().try_fold(0, |sum, &d| {
-                d.is_ascii_digit().then(|| sum * 10 + i64::from(d - b'0'))
-            })
+        let number = |tens: u8, ones: u8| {
+            let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+            (tens <= 9 && ones <= 9).then(|| i64::from(tens) * 10 + i64::from(ones))
         };
-        let is = |at: usize, any: &[u8]| bytes.get(at).is_some_and(|byte| any.contains(byte));
-        if !(is(4, b"-") && is(7, b"-") && is(10, b"Tt") && is(13, b":") && is(16, b":")) {
+        let (clock, mut rest) = text.as_bytes().split_first_chunk()?;
+        #[rustfmt::skip]
+        let [
+            y, e, a, r, b'-', m, o, b'-', d, t, b'T' | b't', h, u, b':', i, n, b':', s, c,
+        ] = *clock else {
             return None;
-        }
-        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-        let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-        let mut at = 19;
+        };
+        let (year, month, day) = (
+            number(y, e)? * 100 + number(a, r)?,
+            number(m, o)?,
+            number(d, t)?,
+        );
+        let (hour, minute, second) = (number(h, u)?, number(i, n)?, number(s, c)?);
         let mut micros = 0;
-        if is(at, b".") {
-            at += 1;
+        if let [b'.', fraction @ ..] = rest {
+            rest = fraction;
             let mut unit = 100_000;
-            let start = at;
-            while let Some(digit) = bytes.get(at).filter(|byte| byte.is_ascii_digit()) {
+            while let [digit @ b'0'..=b'9', after @ ..] = rest {
                 if unit == 0 && *digit != b'0' {
                     return None;
                 }
                 micros += unit * i64::from(digit - b'0');
                 unit /= 10;
-                at += 1;
+                rest = after;
             }
-            if at == start {
+            if rest.len() == fraction.len() {
                 return None;
             }
         }
-        let offset = if is(at, b"Zz") {
-            at += 1;
-            0
-        } else {
-            let sign = if is(at, b"+") {
-                1
-            } else if is(at, b"-") {
-                -1
-            } else {
-                return None;
-            };
-            let (hours, minutes) = (number(at + 1, at + 3)?, number(at + 4, at + 6)?);
-            if !is(at + 3, b":") || hours > 23 || minutes > 59 {
-                return None;
+        let offset = match *rest {
+            [b'Z' | b'z'] => 0,
+            [sign @ (b'+' | b'-'), h, u, b':', i, n] => {
+                let (hours, minutes) = (number(h, u)?, number(i, n)?);
+                if hours > 23 || minutes > 59 {
+                    return None;
+                }
+                (hours * 60 + minutes) * if sign == b'+' { 1 } else { -1 }
             }
-            at += 6;
-            sign * (hours * 60 + minutes)
+            _ => return None,
         };
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let length = match month {
@@ -104,8 +99,7 @@ impl Civil {
             2 => 28 + i64::from(leap),
             _ => 31,
         };
-        let real = at == bytes.len()
-            && year >= 1
+        let real = year >= 1
             && (1..=12).contains(&month)
             && (1..=length).contains(&day)
             && hour <= 23

@@ -1,6 +1,6 @@
 //! The JSON reader agrees with another one, and keeps the values that the other rejects.
 
-use bobcat_core::json::value::JsonRequest;
+use bobcat_core::json::value::{JsonRequest, RequestReader};
 use bobcat_core::json::{Caps, Json, JsonErrorKind, Text, lines, parse};
 use serde_json::Value;
 
@@ -79,7 +79,7 @@ fn requests_are_read_alike_with_and_without_a_tree() {
         ("}}}", "}} }"),
         ("}}}", "}}}}"),
     ];
-    let mut accepted = 0;
+    let mut texts = Vec::new();
     for _ in 0..20_000 {
         let mut text = match random.below(8) {
             0 => request(&mut random),
@@ -93,16 +93,45 @@ fn requests_are_read_alike_with_and_without_a_tree() {
         if random.below(3) == 0 {
             bytes.remove(random.below(bytes.len()));
         }
-        let plain = JsonRequest::parse_plain(&bytes);
-        accepted += usize::from(plain.is_ok());
-        assert_eq!(
-            JsonRequest::parse(&bytes),
-            plain,
-            "{}",
-            String::from_utf8_lossy(&bytes)
-        );
+        texts.push(bytes);
+    }
+    // One reader for all of them: what it keeps of one request is not seen in another.
+    let (mut reader, mut held, mut accepted) = (RequestReader::default(), Vec::new(), 0);
+    for bytes in &texts {
+        let shown = String::from_utf8_lossy(bytes);
+        let plain = JsonRequest::parse_plain(bytes);
+        assert_eq!(JsonRequest::parse(bytes), plain, "{shown}");
+        let read = reader.read(bytes);
+        assert_eq!(read, plain, "{shown}");
+        let Ok(request) = read else { continue };
+        accepted += 1;
+        if random.below(3) == 0 {
+            held.push((request.clone(), plain));
+        }
+        reader.reuse(request);
     }
     assert!((2_000..18_000).contains(&accepted), "{accepted}");
+    for (request, plain) in held {
+        assert_eq!(Ok(request), plain);
+    }
+}
+
+#[test]
+fn each_byte_of_a_string_is_accepted_where_serde_json_accepts_it() {
+    for length in 0..20 {
+        for at in 0..length {
+            for byte in 0..=u8::MAX {
+                let mut bytes = [b"\"", vec![b'x'; length].as_slice(), b"\"     "].concat();
+                bytes[at + 1] = byte;
+                let theirs = serde_json::from_slice::<Value>(&bytes);
+                match (parse(&bytes, CAPS), &theirs) {
+                    (Ok(ours), Ok(theirs)) => assert!(same(&ours, theirs), "{bytes:?}"),
+                    (Err(_), Err(_)) => {}
+                    other => panic!("{bytes:?}: {other:?}"),
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -198,6 +227,28 @@ fn integers_have_any_size_up_to_the_cap() {
         assert_eq!(error.kind, JsonErrorKind::Limit);
     }
     assert_eq!(number("1e999"), Json::Float(f64::INFINITY));
+    for digits in 1..=20 {
+        for text in ["9".repeat(digits), format!("-1{}", "0".repeat(digits - 1))] {
+            match text.parse() {
+                Ok(value) => assert_eq!(number(&text), Json::Int(value)),
+                Err(_) => assert!(matches!(number(&text), Json::BigInt(_)), "{text}"),
+            }
+            assert_eq!(
+                number(&format!("{text}.5e0")),
+                Json::Float(format!("{text}.5").parse().expect("a float"))
+            );
+            assert!(parse(format!("{text}x").as_bytes(), CAPS).is_err());
+        }
+        let zeros = "0".repeat(digits);
+        assert_eq!(
+            parse(zeros.as_bytes(), CAPS).is_ok(),
+            digits == 1,
+            "{zeros}"
+        );
+        assert!(parse(format!("-0{digits}").as_bytes(), CAPS).is_err());
+    }
+    assert_eq!(number("-0"), Json::Int(0));
+    assert!(parse(b"-", CAPS).is_err());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use bobcat_core::chars::is_space;
 use bobcat_core::facets::{links, shell, sql};
 use bobcat_core::json::lines;
-use bobcat_core::json::value::{JsonRequest, JsonValue};
+use bobcat_core::json::value::{JsonRequest, JsonValue, RequestReader};
 use bobcat_core::limits::{MAX_INT_BITS, MAX_LINKS, MAX_LINKS_BYTES, MAX_PATTERN_CHARS, MAX_RULES};
 use bobcat_core::memory::State;
 use bobcat_core::num::bigint::parse_decimal;
@@ -75,18 +75,21 @@ pub(crate) fn run_function(data: &[u8]) {
     decides_one_way(&program, &request, &mut Scratch::new());
 }
 
-/// Two bytes that choose a policy, and requests as JSON Lines: earlier decisions change no decision.
+/// Two bytes that choose a policy, and requests as JSON Lines: earlier lines change no request and no decision.
 pub(crate) fn json_lines(data: &[u8]) {
     let Some((&[low, high], batch)) = data.split_first_chunk::<2>() else {
         return;
     };
     let programs = programs();
     let program = &programs[usize::from(u16::from_le_bytes([low, high])) % programs.len()];
-    let mut scratch = Scratch::new();
+    let (mut scratch, mut reader) = (Scratch::new(), RequestReader::default());
     for line in lines(batch) {
         assert!(!line.contains(&b'\n'));
-        if let Ok(request) = JsonRequest::parse(line) {
+        let read = reader.read(line);
+        assert_eq!(read, JsonRequest::parse_plain(line));
+        if let Ok(request) = read {
             decides_one_way(program, &request, &mut scratch);
+            reader.reuse(request);
         }
     }
     let joined = lines(batch).collect::<Vec<_>>().join(&b'\n');
