@@ -9,9 +9,10 @@ import pytest
 
 import campaign
 from analysis.enumeration import ORDER, outcome, requests
-from analysis.generated_functions import DOMAIN, function_source, policy_of
+from analysis.generated_functions import DOMAIN, function_of, function_source, policy_of
 from bobcat import Policy
-from bobcat.analysis import Proof, Unknown, Witness, can, diff
+from bobcat.analysis import Proof, Unknown, Witness, can, dead, diff, surface
+from bobcat.analysis.deciding import DecidingRules
 from bobcat.model.request_json import request_from_data
 
 PARTS = 8
@@ -68,6 +69,28 @@ def test_no_difference_of_two_python_rules_is_missed(part: int) -> None:
         differ = any(old.evaluate(request).verdict is not new.evaluate(request).verdict for request in REQUESTS)
         assert not (differ and found.same)
         assert found.regions or found.reasons or not differ
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_dead_python_rules_and_unlisted_verdicts_occur_on_no_request_of_a_small_domain(part: int) -> None:
+    for seed in campaign.seeds(SEEDS // 4, part, PARTS):
+        chance = random.Random(seed)
+        texts = [function_source(chance, name) for name in ("first", "second", "third")]
+        policy = Policy.compile({"rules": []}, python_rules=list(map(function_of, texts)))
+        deciding = DecidingRules(policy)
+        decisions = [(request.tool, policy.evaluate(request)) for request in REQUESTS]
+        seen = {deciding.of(decision) for _, decision in decisions}
+        parts = dead(policy)
+        assert not seen & {item.rule.id for item in parts.rules}, texts
+        for item in parts.rules:
+            assert item.rule.id not in {rule.id for rule in item.culprits}
+            alone = Policy.compile({"rules": []}, python_rules=[function_of(texts[item.rule.index or 0])])
+            fires = any(DecidingRules(alone).of(alone.evaluate(request)) == item.rule.id for request in REQUESTS)
+            assert not (fires and item.why == "contradiction"), texts
+        rows = {(row.tool, row.verdict) for row in surface(policy).rows}
+        listed = {tool for tool, _ in rows}
+        for tool, decision in decisions:
+            assert (tool if tool in listed else None, decision.verdict.value) in rows, texts
 
 
 FOLLOWED = {
