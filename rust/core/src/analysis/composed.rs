@@ -54,6 +54,9 @@ impl Space<'_> {
             {
                 let parts = self.value(at, assignment)?;
                 made.extend(compose::texts(facet, &parts.unwrap_or(Json::Null)));
+                if facet == Facet::Ip {
+                    made.extend(self.address_texts(at, assignment));
+                }
             }
         }
         let mut kept = Vec::new();

@@ -12,6 +12,7 @@ use crate::facets::{Facet, Kind as Parsed, address, semver};
 use crate::num::bigint::{BigInt, to_i64};
 use crate::value::constant::Const;
 
+use super::addresses::number_of;
 use super::budget::{Reason, Stop};
 use super::compose::NORMAL;
 use super::connect::Connect;
@@ -326,12 +327,9 @@ fn version_keys(operand: &Const) -> Option<Const> {
 
 /// The first and the last number of a range of addresses: those of IPv6 come after those of IPv4.
 fn bounds(address: IpAddr, prefix: u8) -> Vec<Const> {
-    let (first, bits, offset) = match address {
-        IpAddr::V4(address) => (u128::from(u32::from(address)), 32, BigInt::from(0)),
-        IpAddr::V6(address) => (u128::from(address), 128, BigInt::from(1) << 64),
-    };
+    let bits = if address.is_ipv4() { 32 } else { 128 };
     let size = BigInt::from(1) << (bits - u32::from(prefix).min(bits));
-    let first = BigInt::from(first) + offset;
+    let first = number_of(address);
     let last = &first + size - 1;
     [first, last]
         .into_iter()

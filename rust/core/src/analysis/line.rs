@@ -83,6 +83,22 @@ impl Line {
         starts
     }
 
+    /// The numbers at which the line is divided.
+    pub(super) fn cuts(&self) -> &[Number] {
+        &self.cuts
+    }
+
+    /// The cell that holds a number.
+    pub(super) fn cell_of(&self, number: &Number) -> Option<usize> {
+        (0..self.cells.len()).find(|cell| match self.bounds(*cell) {
+            [Some((own, true)), _] => order(&own, number).is_eq(),
+            [low, high] => {
+                low.is_none_or(|(low, _)| order(&low, number).is_lt())
+                    && high.is_none_or(|(high, _)| order(number, &high).is_lt())
+            }
+        })
+    }
+
     /// The constants below and above the numbers of a cell; true: the cell is this constant.
     pub(super) fn bounds(&self, cell: usize) -> [Option<(Number, bool)>; 2] {
         let Some(here) = self.cells.get(cell) else {

@@ -24,6 +24,7 @@ impl Space<'_> {
             return Ok(Some(constant.clone()));
         }
         self.check_decided(slot, assignment)?;
+        self.check_address(slot, assignment)?;
         let (count_bits, set) = (here.count, assignment.is_set(here.count));
         let cell = assignment.code(here.count, here.counts.cells.len());
         let least = here.counts.cells.get(cell).and_then(as_i64).unwrap_or(0);

@@ -5,6 +5,7 @@
 //! diagrams ([`dd`]). A search takes a path of a diagram, asks the theory of each path for values ([`model`]), and the
 //! evaluator for its decision ([`verify`]): an answer is a confirmed request, a proof, or unknown with its reasons.
 
+mod addresses;
 mod answer;
 mod budget;
 mod cells;

@@ -9,6 +9,7 @@ use crate::json::Json;
 use crate::lang::path::{Field, Head};
 use crate::program::Program;
 
+use super::addresses::Sample;
 use super::budget::{Budget, Reason, Stop};
 use super::dd::{Dd, Diagrams};
 use super::elements::Elements;
@@ -105,6 +106,8 @@ pub(super) struct Space<'a> {
     pub(super) pairs: BTreeMap<(Place, Place), Vec<Compared>>,
     /// Comparisons of paths by their order.
     pub(super) orders: Vec<Ordered>,
+    /// The addresses of each slot that holds the parts of one.
+    pub(super) addresses: BTreeMap<usize, Vec<Sample>>,
     /// The owner and the name of the part of which these are elements.
     pub(super) part: Option<(Parsed, String)>,
 }
@@ -137,6 +140,7 @@ impl<'a> Space<'a> {
             others: Vec::new(),
             pairs: BTreeMap::new(),
             orders: Vec::new(),
+            addresses: BTreeMap::new(),
             part: None,
         }
     }
@@ -179,6 +183,7 @@ impl<'a> Space<'a> {
             slot.finish(&mut next, &self.theory);
         }
         self.base = next;
+        self.note_addresses();
         for (place, elements) in &mut self.elements {
             let texts = place.field() == Some(Field::Scope) && place.keys.is_empty();
             elements.finish(texts);

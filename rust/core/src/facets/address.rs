@@ -166,12 +166,55 @@ const SPECIAL_V4: [(Ipv4Addr, u8); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
+/// The first of the global unicast addresses of IPv6.
+const UNICAST: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0);
+
 /// Networks within the global unicast addresses of IPv6 that are not those of public hosts.
 const SPECIAL_V6: [(Ipv6Addr, u8); 3] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
+
+/// Networks at whose ends the class of an address can change: between these ends all addresses are private, or loopback, and
+/// so on, or none is.
+#[must_use]
+pub fn classes() -> Vec<(IpAddr, u8)> {
+    let metadata = METADATA.iter().filter_map(|ip| match ip {
+        IpAddr::V4(ip) => Some((*ip, 32)),
+        IpAddr::V6(_) => None,
+    });
+    let v4: Vec<(Ipv4Addr, u8)> = SPECIAL_V4.into_iter().chain(metadata).collect();
+    // The prefixes behind which an IPv6 address carries one of IPv4, and the number of bits after that.
+    let carriers: [(u128, u8); 4] = [
+        (0, 0),
+        (0xffff << 32, 0),
+        (0x64_ff9b << 96, 0),
+        (0x2002 << 112, 80),
+    ];
+    let mut found: Vec<(IpAddr, u8)> = v4
+        .iter()
+        .map(|(ip, prefix)| ((*ip).into(), *prefix))
+        .collect();
+    for (carrier, behind) in carriers {
+        let own = (Ipv4Addr::UNSPECIFIED, 0);
+        for (ip, prefix) in [own].iter().chain(&v4) {
+            let bits = carrier | u128::from(ip.to_bits()) << behind;
+            found.push((Ipv6Addr::from_bits(bits).into(), 96 - behind + prefix));
+        }
+    }
+    let v6 = |ip: Ipv6Addr, prefix: u8| (IpAddr::V6(ip), prefix);
+    found.extend(SPECIAL_V6.map(|(ip, prefix)| v6(ip, prefix)));
+    found.extend([
+        // Of `::/96`, the first 65,536 addresses carry none.
+        v6(Ipv6Addr::UNSPECIFIED, 112),
+        v6(Ipv6Addr::LOCALHOST, 128),
+        v6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
+        v6(UNICAST, 3),
+    ]);
+    found.extend(METADATA.map(|ip| (ip, if ip.is_ipv4() { 32 } else { 128 })));
+    found
+}
 
 /// The IPv4 addresses that an address stands for: itself, mapped, or those that NAT64 and 6to4 carry.
 fn v4_of(ip: IpAddr) -> Option<Ipv4Addr> {
@@ -203,7 +246,7 @@ pub fn is_private(ip: IpAddr) -> bool {
         };
         return SPECIAL_V4.iter().any(within);
     }
-    let unicast = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0).into(), 3);
+    let unicast = (UNICAST.into(), 3);
     let within =
         |(network, prefix): &(Ipv6Addr, u8)| is_within((ip, 128), (IpAddr::V6(*network), *prefix));
     !is_within((ip, 128), unicast) || SPECIAL_V6.iter().any(within)
