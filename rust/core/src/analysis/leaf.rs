@@ -249,7 +249,10 @@ impl<'a> Space<'a> {
         if tested.check.op.name == "exists" {
             return Ok(sample::result_of(tested.test, &Json::Null));
         }
-        if let Some(code) = sample::reads_beside(tested.check) {
+        let is_of_elements = matches!(tested.check.op.name, "any" | "all" | "none" | "first");
+        if let Some(code) = sample::reads_beside(tested.check)
+            && !(code == "ref" && is_of_elements)
+        {
             let made = self.beside(tested, code)?;
             self.note_equality(slot, tested.check, tested.name);
             self.note_order(slot, tested.check, tested.name);

@@ -70,7 +70,8 @@ impl<'a> Space<'a> {
         };
         let mut runs = vec![(0, other)];
         for (at, list) in (1..).zip(&lists) {
-            runs.push((at, sample::result_of(tested.test, list)));
+            let list = crate::json::value::JsonValue::Json(list.clone());
+            runs.push((at, self.concrete(tested, list)?));
         }
         self.dd.switch(bits.var, bits.count, &runs)
     }

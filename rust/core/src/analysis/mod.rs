@@ -7,6 +7,7 @@
 
 mod addresses;
 mod answer;
+mod ascending;
 mod budget;
 mod cells;
 mod compare;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::json::Json;
 use crate::lang::path::Field;
 
+use super::ascending::Together;
 use super::budget::{Reason, Stop};
 use super::dd::Literal;
 use super::facet_leaf::is_parsed;
@@ -24,6 +25,8 @@ pub(super) struct Model {
     pub(super) inexact: Vec<Reason>,
     /// Other values for some paths, which may have what is wanted.
     pub(super) others: Vec<(Place, Vec<Json<'static>>)>,
+    /// The same of several paths at once.
+    pub(super) together: Vec<Together>,
 }
 
 /// The values of an assignment.
@@ -144,6 +147,7 @@ impl Space<'_> {
         }
         self.pair_others(&model.fields);
         model.others = std::mem::take(&mut self.others);
+        model.together = self.ascending(&assignment);
         model.inexact.append(&mut self.caveats);
         model.inexact.sort();
         model.inexact.dedup();

@@ -27,24 +27,25 @@ pub(super) struct Ordered {
 
 /// A constant, or the value of a path.
 #[derive(Clone, Debug, PartialEq)]
-enum Node {
+pub(super) enum Node {
     Path(Place),
     Number(Number),
     Text(String),
 }
 
 /// One value is less than another one, or `strict` is false and it can be equal, by these literals.
-struct Edge {
-    low: usize,
-    high: usize,
-    strict: bool,
+pub(super) struct Edge {
+    pub(super) low: usize,
+    pub(super) high: usize,
+    pub(super) strict: bool,
     literals: Vec<Literal>,
 }
 
+/// The order of paths and constants.
 #[derive(Default)]
-struct Graph {
-    nodes: Vec<Node>,
-    edges: Vec<Edge>,
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    pub(super) edges: Vec<Edge>,
 }
 
 impl Graph {
@@ -148,6 +149,13 @@ impl Space<'_> {
 
     /// Literals of comparisons, and of values, that no values have together.
     pub(super) fn order_conflict(&self, assignment: &Assignment<'_>) -> Option<Vec<Literal>> {
+        let mut graph = self.comparisons(assignment);
+        graph.constants();
+        graph.cycle()
+    }
+
+    /// The order that an assignment wants, with the bounds of each path.
+    pub(super) fn comparisons(&self, assignment: &Assignment<'_>) -> Graph {
         let mut graph = Graph::default();
         for ordered in &self.orders {
             let [not_false, not_true] = ordered.vars;
@@ -178,8 +186,7 @@ impl Space<'_> {
                 self.bound(&mut graph, place, assignment);
             }
         }
-        graph.constants();
-        graph.cycle()
+        graph
     }
 
     /// Adds the constants between which an assignment has the value of a path.

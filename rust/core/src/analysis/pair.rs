@@ -192,7 +192,7 @@ fn near(value: &Json<'static>) -> Vec<Json<'static>> {
 }
 
 /// Returns true if a request can have a value at a place.
-fn can_have(place: &Place, value: &Json<'static>) -> bool {
+pub(super) fn can_have(place: &Place, value: &Json<'static>) -> bool {
     let kind = sample::kind_of(&JsonValue::Json(value.clone()));
     let kinds = kinds_of(place, crate::facets::Kind::Plain);
     let fits = match place.field() {

@@ -8,6 +8,7 @@ use crate::value::Civil;
 
 use super::model::Model;
 use super::sample;
+use super::slot::Place;
 
 /// A request with these values; what no rule reads has its default. `other` is a tool that no policy names.
 pub(super) fn request(model: &Model, tool: Option<&str>, other: &str) -> String {
@@ -73,23 +74,30 @@ pub(super) fn request(model: &Model, tool: Option<&str>, other: &str) -> String 
 
 /// Requests with the other values of a model.
 pub(super) fn others(model: &Model, tool: Option<&str>, other: &str) -> Vec<String> {
-    let mut made = Vec::new();
-    for (place, values) in &model.others {
-        for value in values {
-            let mut fields = model.fields.clone();
+    let with = |changed: &[(&Place, &Json<'static>)]| {
+        let mut fields = model.fields.clone();
+        for (place, value) in changed {
             if let Some(field) = place.field {
                 let whole = fields
                     .entry(field)
                     .or_insert_with(|| sample::mapping(Vec::new()));
                 *whole = sample::replaced(whole, &place.keys, value);
             }
-            let changed = Model {
-                fields,
-                instant: model.instant,
-                ..Model::default()
-            };
-            made.push(request(&changed, tool, other));
         }
+        let changed = Model {
+            fields,
+            instant: model.instant,
+            ..Model::default()
+        };
+        request(&changed, tool, other)
+    };
+    let others = model.others.iter();
+    let single =
+        others.flat_map(|(place, values)| values.iter().map(move |value| [(place, value)]));
+    let mut made: Vec<String> = single.map(|changed| with(&changed)).collect();
+    for all in &model.together {
+        let changed: Vec<_> = all.iter().map(|(place, value)| (place, value)).collect();
+        made.push(with(&changed));
     }
     made
 }
