@@ -87,3 +87,21 @@ def test_the_first_layer_that_requires_an_approval_decides_also_on_arguments_tha
     found = diff(old, new)
     check_regions(found, old, new, 0)
     assert [(region.old.rule.id, region.new.rule.id) for region in found.found] == [("team:every", "org:long")]
+
+
+def test_a_default_decides_before_a_rule_of_its_layer_on_arguments_that_another_one_made() -> None:
+    asks = {"on_no_match": "approve_required", "on_missing_shadow": "approve_required"}
+    long = {"id": "long", "match": {"tool": "t", "args.a.length.ge": 2}, "decision": "approve_required"}
+    appends = {
+        "id": "appends", "match": {"tool": "t", "args.a": "x"}, "decision": "transform",
+        "transform": {"jsonpath": "$.args.a", "append": "q"},
+    }  # fmt: skip
+    org = Policy.compile({"defaults": asks, "rules": [long]})
+    allows = {"on_no_match": "allow", "on_missing_shadow": "allow"}
+    old, new = (
+        Policy.layered({"org": org, "team": Policy.compile({"defaults": allows, "rules": rules})})
+        for rules in ([], [appends])
+    )
+    found = diff(old, new)
+    check_regions(found, old, new, 0)
+    assert [(region.old.rule.id, region.new.rule.id) for region in found.found] == [("<default>", "<default>")]

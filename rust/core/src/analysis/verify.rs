@@ -85,7 +85,7 @@ fn layered(
         None => outcome.deciding.verdict,
     };
     // Of layers that all require an approval, the first one counts as deciding, as in the names of a decision.
-    let opinions = outcome.also.iter().chain([&outcome.deciding]);
+    let opinions = std::iter::once(&outcome.deciding).chain(&outcome.also);
     let first = opinions.min_by_key(|opinion| opinion.layer);
     names.extend(outcome.transforms.iter().map(|step| policy.name(step.rule)));
     let also = outcome
