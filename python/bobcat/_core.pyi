@@ -244,7 +244,7 @@ class Analysis:
     """
 
     def __new__(
-        cls, policies: Sequence[bytes], *, states: int = 200000, nodes: int = 8000000, assignments: int = 20000
+        cls, policies: Sequence[bytes], *, states: int = 200000, nodes: int = 7000000, assignments: int = 20000
     ) -> Self: ...
     def ask(self, question: bytes, on_progress: Callable[[int, int, str], object] | None = None) -> bytes:
         """Return the answer to a question, both JSON. The GIL is released. ValueError for an invalid question.

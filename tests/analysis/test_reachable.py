@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from bobcat import Policy
-from bobcat.analysis import Proof, Unknown, Witness, can
+from bobcat.analysis import Proof, Unknown, Witness, can, surface
 from bobcat.analysis.calls import call_data
 from bobcat.errors import PolicyCompileError
 
@@ -144,18 +146,54 @@ def test_progress_is_reported_by_tool_and_can_stop_the_question() -> None:
     assert [item[0] for item in seen] == [0, 1]
 
 
-def test_a_count_is_a_number_in_every_state_of_a_run() -> None:
-    """Without a state the clause is an error, which `continue` passes over; no run has such a state."""
-    source = {
-        "defaults": {"on_no_match": "deny", "on_missing_shadow": "deny", "on_rule_error": "continue"},
+def _about_runs(run: Mapping[str, Any], on_rule_error: str) -> dict[str, Any]:
+    """A policy that denies payments under a condition on the run, and allows the others."""
+    return {
+        "defaults": {"on_no_match": "deny", "on_missing_shadow": "deny", "on_rule_error": on_rule_error},
         "rules": [
-            {"id": "cap", "match": {"tool": "pay", "run.count.pay.ge": 0}, "decision": "deny"},
+            {"id": "cap", "match": {"tool": "pay", **run}, "decision": "deny"},
             {"id": "pay", "match": {"tool": "pay"}, "decision": "allow"},
         ],
     }
-    assert can(source) == Proof()
-    some = {
-        **source,
-        "rules": [{**source["rules"][0], "match": {"tool": "pay", "run.count.pay.ge": 3}}, source["rules"][1]],
+
+
+@pytest.mark.parametrize("on_rule_error", ["deny", "continue"])
+def test_a_count_is_a_number_in_every_state_of_a_run(on_rule_error: str) -> None:
+    """Without a state the clause is an error; no run has such a state."""
+    assert can(_about_runs({"run.count.pay.ge": 0}, on_rule_error)) == Proof()
+
+
+@pytest.mark.parametrize("on_rule_error", ["deny", "continue"])
+@pytest.mark.parametrize(
+    "run", [{"run.count.pay.ge": 3}, {"run.after": {"tool": "read"}}, {"not": {"run.after": {"tool": "read"}}}]
+)
+def test_what_depends_on_the_state_of_a_run_is_unknown(run: Mapping[str, Any], on_rule_error: str) -> None:
+    """An error for want of a state is no answer: neither that a rule is passed over, nor that it denies."""
+    for verdict in ("allow", "deny"):
+        answer = can(_about_runs(run, on_rule_error), tool="pay", verdict=verdict)
+        assert isinstance(answer, Unknown), verdict
+        assert {reason.code for reason in answer.reasons} == {"memory"}
+
+
+def test_a_test_of_a_run_that_always_holds_is_no_disagreement() -> None:
+    policy = _about_runs({"run.count.pay.ge": 0}, "deny")
+    policy["rules"][0]["decision"] = "allow"
+    answer = can(policy, tool="pay")
+    assert isinstance(answer, Unknown)
+    assert {reason.code for reason in answer.reasons} == {"memory"}
+
+
+def test_errors_for_want_of_a_state_are_no_way_past_rules_of_which_one_always_holds() -> None:
+    after = {"run.after": {"tool": "read"}}
+    source = {
+        "defaults": {"on_no_match": "deny", "on_missing_shadow": "deny", "on_rule_error": "continue"},
+        "rules": [
+            {"id": "later", "match": {"tool": "pay", **after}, "decision": "deny"},
+            {"id": "first", "match": {"tool": "pay", "not": after}, "decision": "deny"},
+            {"id": "pay", "match": {"tool": "pay"}, "decision": "allow"},
+        ],
     }
-    assert isinstance(can(some), Witness)
+    answer = can(source)
+    assert isinstance(answer, Unknown)
+    assert {reason.code for reason in answer.reasons} == {"memory"}
+    assert not any(isinstance(row.answer, Witness) for row in surface(source).rows if row.verdict == "allow")

@@ -72,7 +72,7 @@ impl Analysis {
     #[new]
     #[pyo3(
         signature = (policies, *, states=STATES, nodes=NODES, assignments=ASSIGNMENTS),
-        text_signature = "(policies, *, states=200000, nodes=8000000, assignments=20000)"
+        text_signature = "(policies, *, states=200000, nodes=7000000, assignments=20000)"
     )]
     fn new(
         py: Python<'_>,

@@ -128,6 +128,14 @@ impl Reason {
             path: None,
         }
     }
+
+    /// The reason of a clause about `path`, a value of the state of a run.
+    pub(super) fn memory(path: String) -> Self {
+        Self {
+            path: Some(path),
+            ..Self::new("memory", "a clause reads the state of a run")
+        }
+    }
 }
 
 impl From<Stop> for Reason {

@@ -282,7 +282,7 @@ fn changed([before, after]: &[Decided; 2]) -> Change {
 
 /// Returns true if a decision is one that an end foretells.
 fn fits(policy: &Policy, end: &End, decided: &Decided) -> bool {
-    if decided.asks_host {
+    if decided.asks_more {
         return false;
     }
     match end.unknown {

@@ -258,10 +258,10 @@ pub(super) fn confirm(
         let holds = match constraint {
             Constraint::Verdicts(policy, verdicts) => decisions
                 .get(*policy)
-                .is_some_and(|decided| !decided.asks_host && verdicts.contains(&decided.verdict)),
+                .is_some_and(|decided| !decided.asks_more && verdicts.contains(&decided.verdict)),
             Constraint::Rules(policy, rules) => decisions
                 .get(*policy)
-                .is_some_and(|decided| !decided.asks_host && rules.contains(&decided.rule)),
+                .is_some_and(|decided| !decided.asks_more && rules.contains(&decided.rule)),
             Constraint::Match(policy, outcomes) => match policies.get(*policy) {
                 Some(policy) => verify::matched(policy, 0, request)?
                     .is_some_and(|outcome| outcomes.contains(&outcome)),

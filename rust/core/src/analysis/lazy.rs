@@ -165,6 +165,9 @@ impl<'a> Space<'a> {
                     .map(|policy| verify::decide(policy, request))
                     .collect::<Result<_, _>>()?;
                 fits.set(false);
+                if decided.iter().any(|decided| decided.asks_more) {
+                    return Ok(None);
+                }
                 for (number, ((lane, at), decided)) in lanes.iter().zip(&decided).enumerate() {
                     match lane.ways.get(*at).map(|way| way.beside(decided)) {
                         Some(Beside::Same) => {}

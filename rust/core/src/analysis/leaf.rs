@@ -47,9 +47,7 @@ impl<'a> Space<'a> {
         let Some((place, check)) = clause_of(program, clause) else {
             let reason = match program.clause(clause) {
                 Some(info) if info.head == Head::Run => {
-                    let mut reason = Reason::new("memory", "a clause reads the state of a run");
-                    reason.path = Some(format!("run.{}", info.path.join(".")));
-                    reason
+                    Reason::memory(format!("run.{}", info.path.join(".")))
                 }
                 _ => Reason::new("path", "a clause reads a path that requests lack"),
             };

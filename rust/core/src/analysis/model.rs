@@ -113,9 +113,7 @@ impl Space<'_> {
             };
             if field == RUN {
                 if self.is_touched(slot, &assignment) {
-                    let mut reason = Reason::new("memory", "a clause reads the state of a run");
-                    reason.path = Some(here.place.text());
-                    model.inexact.push(reason);
+                    model.inexact.push(Reason::memory(here.place.text()));
                 }
                 continue;
             }

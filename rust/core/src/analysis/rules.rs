@@ -122,7 +122,7 @@ impl Analysis {
             for goal in goals.iter().filter(|goal| !goal.ends.is_empty()) {
                 let next = view.space.search(decision, goal, &mut |request| {
                     let decided = verify::decide(policy, request)?;
-                    let is = !decided.asks_host && decided.rule == Some(rule);
+                    let is = !decided.asks_more && decided.rule == Some(rule);
                     Ok(is.then(|| request.to_owned()))
                 });
                 found = match (found, settled(next)?) {

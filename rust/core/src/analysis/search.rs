@@ -6,7 +6,8 @@ use super::budget::{GUESSES, Reason, Stop};
 use super::connect::Connect;
 use super::dd::{Dd, FALSE, Literal, TRUE};
 use super::model::Modelled;
-use super::space::Space;
+use super::slot::RUN;
+use super::space::{Atom, Space};
 use super::text_value::fresh;
 use super::witness;
 
@@ -78,6 +79,9 @@ impl Space<'_> {
                         let ends = self.dd.terminals_at(function, &path);
                         caveats.extend(ends.into_iter().filter_map(|end| goal.caveat(end)));
                         if caveats.is_empty() {
+                            caveats.extend(self.state_read());
+                        }
+                        if caveats.is_empty() {
                             return Err(Stop::Internal(format!(
                                 "the evaluator decides otherwise on {request}"
                             )));
@@ -109,6 +113,24 @@ impl Space<'_> {
             narrowed = Some(self.dd.connect(Connect::All, rest, outside)?);
         }
         Err(Stop::Assignments(self.budget.assignments))
+    }
+
+    /// The reason why the evaluator may decide otherwise on any call: without the state of a run, a clause that reads it is
+    /// an error.
+    fn state_read(&self) -> Option<Reason> {
+        let slots = self.slots.iter().map(|slot| &slot.place);
+        let numbers = slots.filter(|place| place.field == Some(RUN));
+        let free = self
+            .free
+            .values()
+            .filter_map(|var| match self.meaning(*var) {
+                Some(Atom::Free(reason)) if reason.code == "memory" => Some(reason.clone()),
+                _ => None,
+            });
+        let all = numbers
+            .map(|place| Reason::memory(place.text()))
+            .chain(free);
+        all.min_by(|one, other| one.path.cmp(&other.path))
     }
 }
 

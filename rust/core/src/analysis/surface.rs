@@ -117,7 +117,7 @@ impl Analysis {
                 let found = view.space.search(decision, &goal, &mut |request| {
                     let decided = verify::decide(policy, request)?;
                     let by_end = rule.is_none_or(|rule| decided.rule == rule);
-                    let is = !decided.asks_host && decided.verdict == verdict && by_end;
+                    let is = !decided.asks_more && decided.verdict == verdict && by_end;
                     Ok(is.then(|| (request.to_owned(), decided.rule)))
                 });
                 match found {

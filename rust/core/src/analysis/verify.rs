@@ -1,5 +1,6 @@
 //! The decisions of the real evaluator on a request that the analysis made.
 
+use crate::error::ErrorCode;
 use crate::json::value::JsonRequest;
 use crate::lang::Verdict;
 use crate::program::{DecidedBy, FunctionDecision, Program, Scratch, TraceOutcome};
@@ -21,8 +22,8 @@ pub(super) struct Decided {
     pub(super) rules: Vec<String>,
     /// The arguments with which the call may run, as JSON; none of a denied one.
     pub(super) args: Option<String>,
-    /// True if a host rule, which cannot be asked here, would have been asked.
-    pub(super) asks_host: bool,
+    /// True if a host rule or the state of a run, which cannot be asked here, would have been asked.
+    pub(super) asks_more: bool,
 }
 
 /// The decision of a policy on a request.
@@ -46,8 +47,10 @@ pub(super) fn decide(policy: &Policy, request: &str) -> Result<Decided, Stop> {
     let verdict = verdict_of(program, &outcome.decided);
     names.push(last_name(policy, &outcome.decided));
     let is_host = |rule: u32| program.rule(rule).is_some_and(|info| info.host.is_some());
-    let asks_host =
-        rule.is_some_and(is_host) || outcome.markers.iter().any(|marker| is_host(marker.rule));
+    let asks_more = rule.is_some_and(is_host)
+        || (outcome.markers.iter())
+            .any(|marker| is_host(marker.rule) || marker.code == ErrorCode::NoState)
+        || matches!(outcome.decided, DecidedBy::ErrorDeny(_, ErrorCode::NoState));
     let verdict = match verdict {
         Verdict::Allow if transformed => Verdict::Transform,
         verdict => verdict,
@@ -61,7 +64,7 @@ pub(super) fn decide(policy: &Policy, request: &str) -> Result<Decided, Stop> {
         steps: outcome.transforms.iter().map(|step| step.rule).collect(),
         rules: names,
         args,
-        asks_host,
+        asks_more,
     })
 }
 
@@ -77,6 +80,10 @@ fn layered(
         .iter()
         .map(|marker| format!("<rule_error:{}:{}>", policy.name(marker.rule), marker.code))
         .collect();
+    let lacks_state = (outcome.markers.iter()).any(|marker| marker.code == ErrorCode::NoState)
+        || std::iter::once(&outcome.deciding)
+            .chain(&outcome.also)
+            .any(|opinion| matches!(opinion.decided, DecidedBy::ErrorDeny(_, ErrorCode::NoState)));
     let verdict = match outcome.conflict {
         Some(conflict) => {
             names.push(conflict.texts(layers).1);
@@ -108,7 +115,7 @@ fn layered(
         steps: Vec::new(),
         rules: names,
         args,
-        asks_host: false,
+        asks_more: lacks_state,
     })
 }
 
