@@ -37,6 +37,7 @@ pub(crate) fn tools<'f>(
 }
 
 /// The names of tools that `function` compares the tool with, anywhere.
+#[cfg(feature = "analysis")]
 pub(crate) fn names<'f>(
     function: &'f Function,
     (paths, tests): (&'f [Path], TestOf<'_, 'f>),
