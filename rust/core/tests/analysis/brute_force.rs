@@ -91,7 +91,7 @@ fn compare_by(many: usize, (old, new): (&Value, &Value), all: &[Value], counts: 
         &mut analysis(&[old, new], Budget::default()),
         &json!({"ask": "compare", "old": 0, "new": 1, "many": many, "terms": [terms_old, terms_new]}),
     );
-    let mut termed: BTreeSet<(String, u64, u64)> = BTreeSet::new();
+    let mut termed: BTreeSet<(Option<String>, String, u64, u64)> = BTreeSet::new();
     let context = || format!("{old}\n{new}\n{answer}");
     check_reasons(&answer["unknown"], &context());
     let complete = answer["complete"].as_bool().expect("a bool");
@@ -107,11 +107,9 @@ fn compare_by(many: usize, (old, new): (&Value, &Value), all: &[Value], counts: 
                 let numbers = (term(&terms_old, &left), term(&terms_new, &right));
                 assert_eq!(left.0, right.0, "{}", context());
                 assert_ne!(numbers.0, numbers.1, "{}", context());
-                assert!(
-                    termed.insert((left.0, numbers.0, numbers.1)),
-                    "{}",
-                    context()
-                );
+                let tool = region["tool"].as_str().map(str::to_owned);
+                let is_new = termed.insert((tool, left.0, numbers.0, numbers.1));
+                assert!(is_new, "{}", context());
                 continue;
             }
             assert!(
@@ -131,7 +129,7 @@ fn compare_by(many: usize, (old, new): (&Value, &Value), all: &[Value], counts: 
             seen.insert((tool_of(request, &named), left, right), request);
         } else if complete {
             let numbers = (term(&terms_old, &left), term(&terms_new, &right));
-            let key = (left.0, numbers.0, numbers.1);
+            let key = (tool_of(request, &named), left.0, numbers.0, numbers.1);
             let known = numbers.0 == numbers.1 || termed.contains(&key);
             assert!(known, "{key:?} {request}\n{}", context());
         }
