@@ -81,7 +81,7 @@ def _ours(name: str, old: Rules, new: Rules) -> Question:
     policies = [Policy.compile(side.text()) for side in (old, new)]
 
     def difference() -> str:
-        found = compare(Questions(policies, Effort(GIVE_UP)), limit=1, terms=False)
+        found = compare(Questions(policies, Effort.within(GIVE_UP)), limit=1, terms=False)
         return "same" if found.same else "differ" if found.found else "unknown"
 
     def permitted() -> str:
@@ -169,7 +169,7 @@ def _long() -> int:
 
 
 def _compared(old: Policy, new: Policy) -> str:
-    found = compare(Questions((old, new), Effort(60.0)))
+    found = compare(Questions((old, new), Effort.within(60.0)))
     return f"{len(found.found)} regions, {len(found.unknown)} unknown, {[reason.code for reason in found.reasons]}"
 
 
