@@ -214,3 +214,21 @@ def test_a_revoked_grant_is_over_and_stays_on_record(tmp_path: Path) -> None:
     assert proposed(tmp_path, WITHIN).status == "revoked"
     with pytest.raises(ValueError, match="is revoked, and only a granted one"):
         in_store(tmp_path, lambda store: revoke(store, found.id, by="bob"))
+
+
+def test_a_transform_is_asked_although_it_permits_no_other_verdict() -> None:
+    """It turns a permitted call into another one: `/tmp/a` is allowed, and `/etc/passwd` is not."""
+    policy = "rules: [{id: tmp, match: {tool: read, args.path.starts_with: /tmp/}, decision: allow}]"
+    rule = {
+        "id": "elsewhere", "priority": 9, "match": {"tool": "read", "args.path": "/tmp/a"},
+        "decision": "transform", "transform": {"jsonpath": "$.args.path", "set": "/etc/passwd"},
+    }  # fmt: skip
+
+    async def work() -> Proposal:
+        return await propose(
+            MemoryStore(), policy, {"rules": [rule]}, envelope=policy, by="agent", approvers=["ann"], seconds=60
+        )
+
+    found = asyncio.run(work())
+    assert found.status == "pending"
+    assert any("transform" in line for line in found.opens)
