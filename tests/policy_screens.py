@@ -139,15 +139,28 @@ def proved(text: str, *args: str) -> str:
     return command("prove", policy(text), "invariants.yaml", *args)
 
 
-def proposed(text: str) -> str:
-    """`bobcat propose` of a rule about the text, beyond the envelope."""
-    Path("max.yaml").write_text("rules: []\n")
+def proposed(text: str, *args: str, envelope: str = "rules: []") -> str:
+    """`bobcat propose` of a rule about the text, beyond the envelope unless it is given."""
+    Path("max.yaml").write_text(f"{envelope}\n")
     Path("base.yaml").write_text("rules: []\n")
     rule = f"{{id: {quoted('x' + text)}, match: {{tool: pay, args.to: {quoted(text)}}}, decision: allow}}"
     Path("rule.yaml").write_text(f"rules: [{rule}]\n")
     by = text.replace("\0", "") or "NAME"
     options = ("--policy", "base.yaml", "--envelope", "max.yaml", "--by", by, "--reason", by, "--store", STORE)
-    return command("propose", "rule.yaml", *options)
+    return command("propose", "rule.yaml", *options, *args)
+
+
+def proposals(text: str, *args: str) -> str:
+    """`bobcat proposals` after a rule about the text was granted; `ID` is that of its proposal.
+
+    Of a text that no rule can have, `ID` is the text itself.
+    """
+    everything = "rules: [{id: all, match: {tool: pay}, decision: allow}]"
+    granted = json.loads(proposed(text, "--format", "json", envelope=everything))
+    by = text.replace("\0", "") or "NAME"
+    return command(
+        "proposals", *({"ID": granted.get("id", by), "BY": by}.get(arg, arg) for arg in args), "--store", STORE
+    )
 
 
 def older(text: str) -> str:
