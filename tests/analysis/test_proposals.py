@@ -216,19 +216,21 @@ def test_a_revoked_grant_is_over_and_stays_on_record(tmp_path: Path) -> None:
         in_store(tmp_path, lambda store: revoke(store, found.id, by="bob"))
 
 
-def test_a_transform_is_asked_although_it_permits_no_other_verdict() -> None:
-    """It turns a permitted call into another one: `/tmp/a` is allowed, and `/etc/passwd` is not."""
-    policy = "rules: [{id: tmp, match: {tool: read, args.path.starts_with: /tmp/}, decision: allow}]"
+TMP = {"id": "tmp", "match": {"tool": "read", "args.path.starts_with": "/tmp/"}, "decision": "allow"}
+SECRET = {"id": "secret", "priority": 40, "match": {"tool": "read", "args.path": "/secret"}, "decision": "allow"}
+
+
+@pytest.mark.parametrize("rules", [[TMP], [TMP, SECRET]], ids=["denied", "decided-by-another-rule"])
+def test_a_transform_of_a_permitted_call_is_asked(rules: list[dict[str, Any]]) -> None:
+    """It permits no higher verdict, but the call that it makes is beyond the envelope."""
     rule = {
-        "id": "elsewhere", "priority": 9, "match": {"tool": "read", "args.path": "/tmp/a"},
-        "decision": "transform", "transform": {"jsonpath": "$.args.path", "set": "/etc/passwd"},
+        "id": "elsewhere", "priority": 30, "match": {"tool": "read", "args.path": "/tmp/a"},
+        "decision": "transform", "transform": {"jsonpath": "$.args.path", "set": "/secret"},
     }  # fmt: skip
-
-    async def work() -> Proposal:
-        return await propose(
-            MemoryStore(), policy, {"rules": [rule]}, envelope=policy, by="agent", approvers=["ann"], seconds=60
-        )
-
-    found = asyncio.run(work())
+    store, envelope = MemoryStore(), {"rules": [TMP]}
+    asked = propose(
+        store, {"rules": rules}, {"rules": [rule]}, envelope=envelope, by="agent", approvers=["ann"], seconds=60
+    )
+    found = asyncio.run(asked)
     assert found.status == "pending"
-    assert any("transform" in line for line in found.opens)
+    assert any("-> transform" in line for line in found.opens)

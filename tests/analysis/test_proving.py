@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from bobcat import Policy
 from bobcat.analysis import Proof, Proved, Witness, prove, read_invariants
+from bobcat.analysis.invariants import within
 from bobcat.analysis.invariants_schema import invariants_schema
 from bobcat.errors import PolicyCompileError
 
@@ -140,3 +142,15 @@ def test_the_schema_accepts_what_the_reader_accepts() -> None:
 def test_nothing_is_claimed_by_a_list_of_all_verdicts() -> None:
     text = "invariants: [{id: a, always: {match: {}, verdict: [allow, deny, dry_run, transform, approve_required]}}]"
     assert results("rules: []", text)["a"].answer == Proof()
+
+
+def test_a_transform_of_a_call_that_the_envelope_allows_is_not_within_it() -> None:
+    """The call runs with other arguments, of which the envelope permits none."""
+    allows = {"id": "r", "match": {"tool": "read", "args.path.starts_with": "/tmp/"}, "decision": "allow"}
+    moves = {**allows, "decision": "transform", "transform": {"jsonpath": "$.args.path", "set": "/etc/passwd"}}
+    envelope, policy = (Policy.compile({"rules": [rule]}) for rule in (allows, moves))
+    (found,) = prove(policy, within(envelope, "envelope"))
+    assert isinstance(found.answer, Witness)
+    assert [decision.verdict.value for decision in found.answer.decisions] == ["transform", "allow"]
+    (same,) = prove(policy, within(policy, "itself"))
+    assert same.holds

@@ -142,6 +142,14 @@ class Region:
         """Return true if calls of the region may be permitted more than before."""
         return self.change != "tightening"
 
+    @property
+    def exceeds(self) -> bool:
+        """Return true if calls of the region may be permitted more than before, or run with other arguments.
+
+        A transform permits less than `allow`, but the call that it makes is another one.
+        """
+        return self.loosens or self.new.verdict == "transform" != self.old.verdict
+
     def to_json(self) -> JsonData:
         """Return the region as JSON data."""
         found: JsonData = {
@@ -199,14 +207,19 @@ class Diff:
         return tuple(region for region in self.regions if region.witness is None)
 
     @property
-    def loosened_part(self) -> Diff:
-        """The part in which calls are permitted more, or may be; that of a policy beyond its envelope."""
-        return replace(self, regions=tuple(region for region in self.regions if region.loosens))
+    def exceeding_part(self) -> Diff:
+        """The part in which a policy may exceed its envelope: calls are permitted more, or run with other arguments."""
+        return replace(self, regions=tuple(region for region in self.regions if region.exceeds))
 
     @property
     def may_loosen(self) -> bool:
         """Return true unless it is proved that the new policy permits no call more than the old one."""
         return bool(self.reasons) or any(region.loosens for region in self.regions)
+
+    @property
+    def may_exceed(self) -> bool:
+        """Return true unless it is proved that no call is permitted more than before, or runs with other arguments."""
+        return bool(self.reasons) or any(region.exceeds for region in self.regions)
 
     @property
     def may_differ(self) -> bool:

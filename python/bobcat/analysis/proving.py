@@ -108,13 +108,15 @@ def _of(found: Answer, *numbers: int) -> Answer:
 
 
 def exceeding(questions: Questions) -> Answer:
-    """Return a call that the second policy permits more than the first one, or the proof that no such call exists."""
-    found = compare(questions)
-    for region in found.loosening:
-        assert region.witness is not None  # those with a witness
-        return region.witness
-    reasons = [*found.reasons, *(reason for region in found.unknown if region.loosens for reason in region.reasons)]
-    return Unknown(tuple(dict.fromkeys(reasons))) if found.may_loosen else Proof()
+    """Return a call that the second policy permits more than the first one, or runs with other arguments; or the proof
+    that no such call exists.
+    """
+    found = compare(questions).exceeding_part
+    for region in found.regions:
+        if region.witness is not None:
+            return region.witness
+    reasons = [*found.reasons, *(reason for region in found.regions for reason in region.reasons)]
+    return Unknown(tuple(dict.fromkeys(reasons))) if found.may_exceed else Proof()
 
 
 def _given(verdicts: Iterable[str]) -> Constraint:

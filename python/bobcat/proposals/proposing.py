@@ -62,10 +62,10 @@ async def propose(
     """Propose a rule for a policy, and return the proposal as it is now on record.
 
     `rule` is a policy with one rule, which is added. A policy with it that permits no call more than before, or none
-    more than `envelope`, is granted for `seconds`. Any other proposal, and any transform, is a question to `approvers`,
-    with the calls that it would permit: propose it again for the answer. What is not proved is asked. A denial and a
-    revocation are final for this rule, proposer and time; a grant or a question that has expired is followed by a new
-    one.
+    more than `envelope`, and runs none with other arguments, is granted for `seconds`. Any other proposal is a question
+    to `approvers`, with the calls that it would permit: propose it again for the answer. What is not proved is asked. A
+    denial and a revocation are final for this rule, proposer and time; a grant or a question that has expired is
+    followed by a new one.
 
     Raises `ValueError` for a rule that cannot be added, for another rule with this id that was proposed for the policy
     and is granted or waits, for a proposer who is among the approvers, and `PolicyCompileError`.
@@ -139,20 +139,17 @@ def _proposal(
 async def _decided(
     store: DurableStore, question: _Question, asked: Proposal, approvers: Sequence[str], budget: float | None
 ) -> Proposal:
-    """Grant a proposal that is proved to be harmless, else ask an approver.
-
-    A transform is always asked: the calls that it makes are others, which a comparison of verdicts says nothing about.
-    """
-    transforms = question.rule.verdict == "transform"
+    """Grant a proposal that is proved to be harmless, else ask an approver."""
     effort = Effort.within(budget)
     own = await asyncio.to_thread(diff, question.policy, question.widened, budget=effort.left)
-    if not own.may_loosen and not transforms:
+    if not own.may_exceed:
         return _granted(asked, "narrower", own)
     found = await asyncio.to_thread(diff, question.envelope, question.widened, budget=effort.left)
-    beyond = _by_rule(found, asked.rule_id)
-    if not beyond.may_loosen and not transforms:
+    # After a transform, other rules decide on the arguments that it makes.
+    beyond = found if question.rule.verdict == "transform" else _by_rule(found, asked.rule_id)
+    if not beyond.may_exceed:
         return _granted(asked, "envelope", own)
-    opens = _lines(own if transforms else beyond.loosened_part)
+    opens = _lines(beyond.exceeding_part)
     answer = await durable_approvals(store)(_request(asked, opens, approvers, question.rule))
     if isinstance(answer, Pending):
         return replace(asked, approval=answer.approval, opens=opens)
