@@ -158,34 +158,17 @@ impl Program {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::program::Program;
+    use super::super::test_policies::{denials, leaf};
     use crate::regex::Pattern;
 
     fn search(pattern: String) -> Value {
-        json!({"k": "leaf", "head": "args", "path": ["query"], "op": "matches", "operand": pattern, "dialect": "re2"})
-    }
-
-    fn equal(key: &str, operand: &str) -> Value {
-        json!({"k": "leaf", "head": "args", "path": [key], "op": "eq", "operand": operand, "dialect": null})
+        leaf("args.query", "matches", json!(pattern))
     }
 
     /// Of the patterns of a policy with these matches: how many have an automaton of their own, and how many keep their
     /// expressions.
     fn prepared(matches: impl Iterator<Item = Value>) -> (usize, usize) {
-        let rules = matches.enumerate().map(|(number, matched)| {
-            json!({
-                "k": "rule", "id": format!("r{number}"), "priority": 0, "verdict": "deny", "reason": "",
-                "approvers": [], "timeout_seconds": null, "transform": null, "match": matched,
-            })
-        });
-        let rules: Vec<Value> = rules.collect();
-        let policy = json!({
-            "ir_version": 1, "language_version": 1, "profile": "strict", "rules": rules,
-            "defaults": {
-                "on_no_match": "deny", "on_missing_shadow": "deny", "on_rule_error": "deny",
-            },
-        });
-        let program = Program::from_ir(policy.to_string().as_bytes()).expect("a policy");
+        let program = denials(matches);
         program.prepare_all();
         let clauses = 0..program.clauses.len() as u32;
         let patterns: Vec<_> = clauses
@@ -209,7 +192,7 @@ mod tests {
     #[test]
     fn patterns_that_a_set_decides_on_have_no_automaton_of_their_own() {
         let conjuncts = (0..20).map(|number| {
-            json!({"k": "all", "items": [search(format!("drop.*t{number}x")), equal("mode", "w")]})
+            json!({"k": "all", "items": [search(format!("drop.*t{number}x")), leaf("args.mode", "eq", json!("w"))]})
         });
         assert_eq!(prepared(conjuncts), (0, 0));
         let either = (0..10).map(|number| json!({"k": "any", "items": pair(number)}));
@@ -220,7 +203,10 @@ mod tests {
     fn patterns_of_rules_that_are_found_before_the_set_searches_have_one() {
         let [one, _] = pair(1);
         // Found by the mode, before the query is read for the others.
-        let items = [equal("mode", "w"), json!({"k": "not", "item": one})];
+        let items = [
+            leaf("args.mode", "eq", json!("w")),
+            json!({"k": "not", "item": one}),
+        ];
         let first = json!({"k": "all", "items": items});
         let others = (1..12).map(|number| json!({"k": "any", "items": pair(number)}));
         let rules = [first].into_iter().chain(others);

@@ -214,32 +214,12 @@ impl Program {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::program::Program;
-
-    fn leaf(path: &str, op: &str, operand: Value) -> Value {
-        let (head, path) = path.split_once('.').expect("a path");
-        let keys: Vec<&str> = path.split('.').collect();
-        let dialect = (op == "matches").then_some("re2");
-        json!({"k": "leaf", "head": head, "path": keys, "op": op, "operand": operand, "dialect": dialect})
-    }
+    use super::super::test_policies::{denials, leaf};
 
     /// The paths that are read to find the rules with these matches.
     fn read(matches: impl IntoIterator<Item = Vec<Value>>) -> Vec<String> {
-        let rules = matches.into_iter().enumerate().map(|(number, items)| {
-            json!({
-                "k": "rule", "id": format!("r{number}"), "priority": 0, "verdict": "deny", "reason": "",
-                "approvers": [], "timeout_seconds": null, "transform": null,
-                "match": {"k": "all", "items": items},
-            })
-        });
-        let rules: Vec<Value> = rules.collect();
-        let policy = json!({
-            "ir_version": 1, "language_version": 1, "profile": "strict", "rules": rules,
-            "defaults": {
-                "on_no_match": "deny", "on_missing_shadow": "deny", "on_rule_error": "deny",
-            },
-        });
-        let program = Program::from_ir(policy.to_string().as_bytes()).expect("a policy");
+        let all = |items| json!({"k": "all", "items": items});
+        let program = denials(matches.into_iter().map(all));
         let paths = program.generic().path_indexes.iter();
         let keys = paths.map(|index| {
             let path = program.paths.get(index.path as usize).expect("a path");

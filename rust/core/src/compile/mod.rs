@@ -12,6 +12,8 @@ mod index_build;
 mod indexed_clause;
 mod lazy;
 mod reorder;
+#[cfg(test)]
+mod test_policies;
 mod tool_scope;
 
 use std::sync::OnceLock;

@@ -15,15 +15,9 @@ use crate::pyfn::predicate::{FastNode, Predicate, Read};
 /// for requests whose tool is a string.
 pub(crate) fn tools<'f>(
     function: &'f Function,
-    (paths, tests): (&'f [Path], TestOf<'_, 'f>),
+    read: (&'f [Path], TestOf<'_, 'f>),
 ) -> Option<BTreeSet<Box<str>>> {
-    let mut walk = Walk {
-        function,
-        paths,
-        tests,
-        tool: None,
-        names: BTreeSet::new(),
-    };
+    let mut walk = Walk::new(function, read, None);
     // A tool that is in none of the comparisons: which these are is found on the way.
     if !walk.passes() {
         return None;
@@ -40,15 +34,9 @@ pub(crate) fn tools<'f>(
 #[cfg(feature = "analysis")]
 pub(crate) fn names<'f>(
     function: &'f Function,
-    (paths, tests): (&'f [Path], TestOf<'_, 'f>),
+    read: (&'f [Path], TestOf<'_, 'f>),
 ) -> BTreeSet<Box<str>> {
-    let mut walk = Walk {
-        function,
-        paths,
-        tests,
-        tool: None,
-        names: BTreeSet::new(),
-    };
+    let mut walk = Walk::new(function, read, None);
     for node in &function.fast_nodes {
         if let FastNode::Test(read, predicate, ..) = node {
             walk.truth(read, predicate);
@@ -60,17 +48,11 @@ pub(crate) fn names<'f>(
 /// Returns the node that `function` begins with when the tool is one of `tools`, past the nodes that test the tool.
 pub(crate) fn start<'f>(
     function: &'f Function,
-    (paths, tests): (&'f [Path], TestOf<'_, 'f>),
+    read: (&'f [Path], TestOf<'_, 'f>),
     tools: &BTreeSet<Box<str>>,
 ) -> Option<u32> {
     let mut starts = tools.iter().map(|tool| {
-        let mut walk = Walk {
-            function,
-            paths,
-            tests,
-            tool: Some(tool.clone()),
-            names: BTreeSet::new(),
-        };
+        let mut walk = Walk::new(function, read, Some(tool.clone()));
         let mut at = function.start;
         while let FastNode::Test(read, predicate, yes, no) = walk.node(at)
             && let Some(truth) = walk.truth(read, predicate)
@@ -95,7 +77,21 @@ struct Walk<'c, 'f> {
     names: BTreeSet<Box<str>>,
 }
 
-impl<'f> Walk<'_, 'f> {
+impl<'c, 'f> Walk<'c, 'f> {
+    fn new(
+        function: &'f Function,
+        (paths, tests): (&'f [Path], TestOf<'c, 'f>),
+        tool: Option<Box<str>>,
+    ) -> Self {
+        Self {
+            function,
+            paths,
+            tests,
+            tool,
+            names: BTreeSet::new(),
+        }
+    }
+
     fn node(&self, at: u32) -> &'f FastNode {
         let node = self.function.fast_nodes.get(at as usize);
         node.unwrap_or(&FastNode::Interp)
