@@ -40,4 +40,4 @@ def arguments() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(shlex.join(arguments()))
+    print(shlex.join(arguments()), end="")  # the end of a line would be `\r\n` on Windows, and `\r` an argument
