@@ -30,10 +30,10 @@ def test_the_top_level_holds_what_the_architecture_allows() -> None:
 
 
 def test_git_converts_no_line_ends() -> None:
-    # Git for Windows does so by default: bash there and on Linux then refuses the scripts, and vectors have other digests.
-    names = "\0".join(_tracked())
+    # Git for Windows does so by default: bash of Linux then refuses the scripts, and vectors have other digests.
     command = ["git", "check-attr", "-z", "--stdin", "text"]
-    found = subprocess.run(command, cwd=ROOT, input=names, capture_output=True, text=True, check=True).stdout.split("\0")
+    done = subprocess.run(command, cwd=ROOT, input="\0".join(_tracked()), capture_output=True, text=True, check=True)
+    found = done.stdout.split("\0")
     assert {name for name, value in zip(found[::3], found[2::3], strict=False) if value != "unset"} == set()
 
 

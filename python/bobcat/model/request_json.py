@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from bobcat import _core
 from bobcat.errors import RequestError
@@ -26,6 +25,7 @@ MAX_INT_DIGITS = 10_000
 
 JsonObject = Mapping[str, Any]  # Any: JSON
 
+Default = TypeVar("Default", ExecutionContext, ToolMetadata)
 Reader = Callable[[object, str], Any]  # Any: the value of a field, checked
 _INT_DIGITS = 4000  # below the interpreter's own limit on the digits of an integer
 _RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,6}0*)?(?:[Zz]|[+-](\d{2}):(\d{2}))", re.ASCII)
@@ -46,7 +46,7 @@ def request_from_data(data: object) -> ActionRequest:
         tool=_text(fields["tool"], "tool"),
         args=_object(fields.get("args", {}), "args"),
         declared=declared_from_json(fields.get("declared", {})),
-        context=replace(CONTEXT, **_read(fields.get("context", {}), "context", _CONTEXT)),
+        context=_replaced(CONTEXT, _read(fields.get("context", {}), "context", _CONTEXT)),
     )
 
 
@@ -105,13 +105,19 @@ def principal_data(principal: Principal) -> dict[str, Any]:
 
 def declared_from_json(value: object) -> ToolMetadata:
     """Read the key `declared` of a request. Raises `RequestError`."""
-    return replace(DECLARED, **_read(value, "declared", _DECLARED))
+    return _replaced(DECLARED, _read(value, "declared", _DECLARED))
 
 
 def principal_from_json(value: object, where: str = "context.principal") -> Principal:
     """Read the key `context.principal` of a request. Raises `RequestError`."""
     fields = _fields(value, where, tuple(_PRINCIPAL))
     return Principal(**_read({"kind": None, "id": None, **fields}, where, _PRINCIPAL))
+
+
+def _replaced(default: Default, fields: dict[str, Any]) -> Default:
+    """Return the default with these fields. PERF: `dataclasses.replace` takes 3 ms of modules on its first use."""
+    names = type(default).__match_args__
+    return type(default)(**{name: getattr(default, name) for name in names} | fields)
 
 
 def _read(value: object, where: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
