@@ -99,7 +99,7 @@ impl<'p> Search<'p> {
             while let Some((path_index, rest)) = path_indexes.split_first() {
                 if evaluator
                     .scratch
-                    .next(applicable)
+                    .next()
                     .is_some_and(|next| next < path_index.first)
                 {
                     break;
@@ -152,12 +152,7 @@ fn filter<'p, R: Request>(
             continue;
         };
         let first = rule_index.rules.get(from as usize);
-        if first.is_some_and(|first| {
-            evaluator
-                .scratch
-                .next(applicable)
-                .is_some_and(|next| next < *first)
-        }) {
+        if first.is_some_and(|first| evaluator.scratch.next().is_some_and(|next| next < *first)) {
             continue;
         }
         *tail = None;

@@ -17,12 +17,47 @@ pub struct Scratch {
     memo: Vec<(u32, Truth)>,
     generation: u32,
     queue: BinaryHeap<Reverse<Queued>>,
-    /// The places of the next rules of dense rule indexes: of the tool, and of every tool.
-    masks: [u64; 2],
+    /// The rules of dense rule indexes: of the tool, and of every tool.
+    marked: [Marked; 2],
     /// Rules without a guard that the exclusion indexes exclude: those of the tool, and of every
     /// tool.
     out: [Vec<u64>; 2],
     pub(crate) found: MatchSet,
+}
+
+/// The rules of a dense rule index that are to be evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Marked {
+    /// The places of its rules.
+    mask: u64,
+    /// The first of them. PERF: it is compared with other rules more often than it changes.
+    first: u32,
+}
+
+/// A number that no rule has.
+const NO_RULE: u32 = u32::MAX;
+
+impl Marked {
+    /// The rules at these places.
+    #[inline]
+    fn new(index: &RuleIndex, mask: u64) -> Self {
+        // Without a rule the place is beyond all rules.
+        let place = mask.trailing_zeros() as usize;
+        let first = index.rules.get(place);
+        Self {
+            mask,
+            first: first.copied().unwrap_or(NO_RULE),
+        }
+    }
+}
+
+impl Default for Marked {
+    fn default() -> Self {
+        Self {
+            mask: 0,
+            first: NO_RULE,
+        }
+    }
 }
 
 /// A list of rules that is being evaluated: its next rule, and the rest after that one.
@@ -78,16 +113,6 @@ impl<'p> Applicable<'p> {
         }
     }
 
-    /// The next rule of a dense rule index, and its place.
-    #[inline]
-    fn marked(self, scope: ToolScope, mask: u64) -> Option<(u32, ToolScope, u32)> {
-        if mask == 0 {
-            return None;
-        }
-        let place = mask.trailing_zeros();
-        Some((self.rule(scope, place)?, scope, place))
-    }
-
     #[inline]
     fn rule(self, scope: ToolScope, at: u32) -> Option<u32> {
         self.get(scope)?.rules.get(at as usize).copied()
@@ -105,7 +130,7 @@ impl Scratch {
     #[inline]
     pub(crate) fn begin(&mut self, clauses: usize) {
         self.queue.clear();
-        self.masks = [0; 2];
+        self.marked = [Marked::default(); 2];
         if self.memo.len() < clauses {
             self.memo.resize(clauses, (0, Truth::Absent));
         }
@@ -131,8 +156,9 @@ impl Scratch {
     #[inline]
     pub(crate) fn queue(&mut self, applicable: Applicable<'_>, scope: ToolScope, list: Postings) {
         let (from, to) = list;
-        if applicable.get(scope).is_some_and(|index| index.dense) {
-            *self.mask(scope) |= mask(list);
+        if let Some(index) = applicable.get(scope).filter(|index| index.dense) {
+            let marked = self.marked(scope);
+            *marked = Marked::new(index, marked.mask | mask(list));
         } else if from < to
             && let Some(next) = applicable.rule(scope, from)
         {
@@ -147,22 +173,11 @@ impl Scratch {
     }
 
     #[inline]
-    fn mask(&mut self, scope: ToolScope) -> &mut u64 {
-        let [tool, any] = &mut self.masks;
+    fn marked(&mut self, scope: ToolScope) -> &mut Marked {
+        let [tool, any] = &mut self.marked;
         match scope {
             ToolScope::Tool => tool,
             ToolScope::Any => any,
-        }
-    }
-
-    /// The first rule of dense rule indexes.
-    #[inline]
-    fn marked(&self, applicable: Applicable<'_>) -> Option<(u32, ToolScope, u32)> {
-        let [tool, any] = self.masks;
-        let tool = applicable.marked(ToolScope::Tool, tool);
-        match (tool, applicable.marked(ToolScope::Any, any)) {
-            (Some(tool), Some(any)) => Some(if tool.0 <= any.0 { tool } else { any }),
-            (tool, any) => tool.or(any),
         }
     }
 
@@ -198,7 +213,9 @@ impl Scratch {
         for scope in [ToolScope::Tool, ToolScope::Any] {
             if let Some(index) = applicable.get(scope).filter(|index| index.dense) {
                 let passed = index.rules.partition_point(|rule| *rule < from);
-                *self.mask(scope) &= u64::MAX.checked_shl(passed as u32).unwrap_or(0);
+                let left = u64::MAX.checked_shl(passed as u32).unwrap_or(0);
+                let marked = self.marked(scope);
+                *marked = Marked::new(index, marked.mask & left);
             }
         }
         let mut lists = std::mem::take(&mut self.queue).into_vec();
@@ -229,30 +246,40 @@ impl Scratch {
 
     /// The next rule, without removing it.
     #[inline]
-    pub(crate) fn next(&self, applicable: Applicable<'_>) -> Option<u32> {
-        let queued = self.queue.peek().map(|Reverse(queued)| queued.next);
-        match (self.marked(applicable), queued) {
-            (Some((marked, ..)), Some(queued)) => Some(marked.min(queued)),
-            (marked, queued) => marked.map(|(marked, ..)| marked).or(queued),
-        }
+    pub(crate) fn next(&self) -> Option<u32> {
+        let next = self.next_marked().min(self.next_queued());
+        (next != NO_RULE).then_some(next)
+    }
+
+    #[inline]
+    fn next_marked(&self) -> u32 {
+        let [tool, any] = &self.marked;
+        tool.first.min(any.first)
+    }
+
+    #[inline]
+    fn next_queued(&self) -> u32 {
+        let first = self.queue.peek();
+        first.map_or(NO_RULE, |Reverse(queued)| queued.next)
     }
 
     /// Removes the next rule from its list. PERF: one in several lists comes again at once, which the caller checks.
     #[inline]
     pub(crate) fn take<'p>(&mut self, applicable: Applicable<'p>) -> Option<Candidate<'p>> {
-        if let Some((rule, scope, place)) = self.marked(applicable)
-            && self
-                .queue
-                .peek()
-                .is_none_or(|Reverse(queued)| rule <= queued.next)
-        {
-            let mask = self.mask(scope);
-            *mask &= *mask - 1;
-            let row = applicable.get(scope)?.packed_rules.get(place);
-            return Some(Candidate { rule, row });
+        let rule = self.next_marked();
+        if rule == NO_RULE || self.next_queued() < rule {
+            let rule = self.take_queued(applicable)?;
+            return Some(Candidate { rule, row: None });
         }
-        self.take_queued(applicable)
-            .map(|rule| Candidate { rule, row: None })
+        let [tool, any] = &mut self.marked;
+        let (marked, index) = match tool.first <= any.first {
+            true => (tool, applicable.tool?),
+            false => (any, applicable.any),
+        };
+        let place = marked.mask.trailing_zeros();
+        *marked = Marked::new(index, marked.mask & (marked.mask - 1));
+        let row = index.packed_rules.get(place);
+        Some(Candidate { rule, row })
     }
 
     #[inline]
