@@ -9,7 +9,8 @@
 use std::collections::HashSet;
 use std::iter;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use aho_corasick::packed::Searcher;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input};
 
 use super::hash::Keyed;
 use crate::budget::Steps;
@@ -21,10 +22,59 @@ const HITS_A_STEP: u64 = 16;
 /// The byte of the padding literal, which is in no UTF-8 text.
 const PADDING: u8 = 0xff;
 
+/// The bytes of a text of which a copy in lower case is searched, at most.
+const FOLDED: usize = 256;
+
+/// Finds where the first of a few literals begins in a text.
+///
+/// PERF: it compares vectors of bytes, a tenth of an automaton's instructions, and most texts have none of the literals.
+#[derive(Debug)]
+pub(crate) struct FirstLiteral {
+    searcher: Searcher,
+    /// True if the literals are in lower case, and ASCII letters match in either case.
+    fold: bool,
+}
+
+impl FirstLiteral {
+    /// Builds the search for `literals`, those of [`LiteralSet::new`]. Returns `None` for too many literals, an empty one, or
+    /// a processor without vectors of bytes.
+    pub(crate) fn new(literals: &[&[u8]], fold: bool) -> Option<Self> {
+        if literals.iter().any(|literal| literal.is_empty()) {
+            return None;
+        }
+        let searcher = Searcher::new(literals)?;
+        Some(Self { searcher, fold })
+    }
+
+    /// A place before which no literal begins in `text`: where the first one does, or 0 for a text that is too short or too
+    /// long; `None`: no literal is in it.
+    #[inline]
+    pub(crate) fn start(&self, text: &str) -> Option<usize> {
+        if text.len() < self.searcher.minimum_len() {
+            return Some(0);
+        }
+        let first = match self.fold {
+            false => self.searcher.find(text),
+            true => {
+                let mut folded = [0; FOLDED];
+                let Some(folded) = folded.get_mut(..text.len()) else {
+                    return Some(0);
+                };
+                for (byte, lower) in text.bytes().zip(&mut *folded) {
+                    *lower = byte.to_ascii_lowercase();
+                }
+                self.searcher.find(folded)
+            }
+        };
+        first.map(|hit| hit.start())
+    }
+}
+
 /// An automaton that finds literals, each known by its index.
 #[derive(Debug)]
 pub(crate) struct LiteralSet {
     automaton: AhoCorasick,
+    first: Option<FirstLiteral>,
     /// The number of padding literals in front of the others: 0 or 1.
     padding: usize,
 }
@@ -57,18 +107,31 @@ impl LiteralSet {
             .ok()?;
         Some(Self {
             automaton,
+            first: FirstLiteral::new(literals, fold),
             padding: usize::from(!table),
         })
     }
 
+    /// The part of `text` that has all hits; `None`: it has no hit.
+    #[inline]
+    fn part<'t>(&self, text: &'t str) -> Option<Input<'t>> {
+        let start = match &self.first {
+            Some(first) => first.start(text)?,
+            None => 0,
+        };
+        Some(Input::new(text).range(start..))
+    }
+
     /// Returns true if a literal is in `text`.
     pub(crate) fn is_match(&self, text: &str) -> bool {
-        self.automaton.is_match(text)
+        self.part(text)
+            .is_some_and(|part| self.automaton.is_match(part))
     }
 
     /// The hits in `text`, overlapping ones included.
     pub(crate) fn hits(&self, text: &str) -> impl Iterator<Item = Hit> {
-        let hits = self.automaton.find_overlapping_iter(text);
+        let part = self.part(text).into_iter();
+        let hits = part.flat_map(|part| self.automaton.find_overlapping_iter(part));
         hits.filter_map(|hit| {
             Some(Hit {
                 literal: hit.pattern().as_usize().checked_sub(self.padding)?,
@@ -132,7 +195,7 @@ fn match_states(literals: &[&[u8]]) -> usize {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{LiteralSet, match_states, padding};
+    use super::{FOLDED, FirstLiteral, LiteralSet, match_states, padding};
 
     /// The states of a trie in the order of their creation: true for a match state.
     fn states(literals: &[Vec<u8>]) -> Vec<bool> {
@@ -221,5 +284,67 @@ mod tests {
                 assert_eq!(table.is_match("?"), padded.is_match("?"));
             }
         }
+    }
+
+    /// Texts around the length from which vectors of bytes are compared, and beyond that of a copy in lower case.
+    fn texts() -> Vec<String> {
+        let words = [
+            "Needle 3", "/p399/", "x17", "NEEDLE", "é", "z ", "-", "14z0",
+        ];
+        let mut state = 7_usize;
+        let mut word = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005) + 1;
+            words[(state >> 33) % words.len()]
+        };
+        let mut texts = vec![String::new()];
+        for length in [1, 2, 4, 8, 16, 100] {
+            texts.extend((0..40).map(|_| (0..length).map(|_| word()).collect::<String>()));
+        }
+        texts
+    }
+
+    #[test]
+    fn the_first_literal_begins_where_the_first_hit_does() {
+        let (mut later, mut none) = (0, 0);
+        for literals in sets() {
+            let few: Vec<&[u8]> = literals[..literals.len().min(20)]
+                .iter()
+                .map(Vec::as_slice)
+                .collect();
+            for fold in [false, true] {
+                let Some(first) = FirstLiteral::new(&few, fold) else {
+                    continue;
+                };
+                let mut set = LiteralSet::new(&few, usize::MAX, fold).expect("few literals");
+                for text in texts() {
+                    let found: Vec<_> = set.hits(&text).collect();
+                    let kept = set.first.take();
+                    let hits: Vec<_> = set.hits(&text).collect();
+                    assert_eq!(
+                        (&found, found.is_empty()),
+                        (&hits, !set.is_match(&text)),
+                        "{text}"
+                    );
+                    set.first = kept;
+                    assert_eq!(hits.is_empty(), !set.is_match(&text), "{text}");
+                    match (first.start(&text), hits.iter().map(|hit| hit.start).min()) {
+                        (Some(0), _) => {}
+                        (start, begins) => {
+                            assert_eq!(start, begins, "{text}");
+                            later += usize::from(start.is_some());
+                            none += usize::from(start.is_none());
+                        }
+                    }
+                    if fold && text.len() > FOLDED {
+                        assert_eq!(first.start(&text), Some(0));
+                    }
+                }
+            }
+        }
+        assert!(
+            later > 100 && none > 100 || !cfg!(target_arch = "x86_64"),
+            "{later}, {none}"
+        );
+        assert!(FirstLiteral::new(&[b"a", b""], false).is_none());
     }
 }

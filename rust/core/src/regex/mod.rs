@@ -197,6 +197,13 @@ impl Pattern {
         self.inner.literal.clone()
     }
 
+    /// A text that is in every matching text; `None`: no such text of two bytes or more is known.
+    #[must_use]
+    pub fn needle(&self) -> Option<String> {
+        let needle = prefilter::needle(&self.inner.expression()?.hir)?;
+        String::from_utf8(needle).ok()
+    }
+
     /// Texts with one of which every matching text begins; `None`: no such texts are known.
     #[must_use]
     pub fn prefixes(&self) -> Option<Vec<String>> {

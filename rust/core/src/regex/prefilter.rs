@@ -10,7 +10,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use super::multi::MatchSet;
 use crate::budget::Steps;
 use crate::bytes::hash::Keyed;
-use crate::bytes::literals::LiteralSet;
+use crate::bytes::literals::{FirstLiteral, LiteralSet};
 use crate::error::Fault;
 
 /// Minimum length of a literal; shorter ones are in most texts.
@@ -42,37 +42,11 @@ impl Prefilter {
     pub(super) fn new<'p>(
         patterns: impl Iterator<Item = (usize, &'p Hir)>,
     ) -> (Option<Self>, Vec<usize>) {
-        let choices: Vec<(usize, Vec<Literals>)> = patterns
-            .map(|(index, hir)| {
-                let mut choices = Vec::new();
-                if let Some(whole) = required(hir, &mut choices) {
-                    choices.push(vec![whole]);
-                }
-                choices.retain(fit);
-                (index, choices)
-            })
-            .collect();
-        // The literals of the fewest patterns are the most selective.
-        let mut uses: HashMap<&[u8], u32, Keyed> = HashMap::default();
-        for literal in choices.iter().flat_map(|(_, choices)| choices).flatten() {
-            *uses.entry(literal).or_insert(0) += 1;
-        }
-        let worth = |literals: &Literals| {
-            let used: u32 = literals
-                .iter()
-                .map(|literal| uses.get(literal.as_slice()).copied().unwrap_or(0))
-                .sum();
-            let shortest = literals.iter().map(Vec::len).min().unwrap_or(0);
-            (used, usize::MAX - shortest)
-        };
+        let (chosen, without) = chosen(patterns);
         let (mut numbers, mut literals) = (HashMap::<&[u8], usize, Keyed>::default(), Vec::new());
-        let (mut by_literal, mut without) = (Vec::<Vec<u32>>::new(), Vec::new());
-        for (index, choices) in &choices {
-            let Some(chosen) = choices.iter().min_by_key(|literals| worth(literals)) else {
-                without.push(*index);
-                continue;
-            };
-            for literal in chosen {
+        let mut by_literal = Vec::<Vec<u32>>::new();
+        for (index, own) in &chosen {
+            for literal in own {
                 let number = *numbers.entry(literal).or_insert_with(|| {
                     literals.push(literal.as_slice());
                     by_literal.push(Vec::new());
@@ -99,7 +73,12 @@ impl Prefilter {
                 }),
                 without,
             ),
-            None => (None, choices.iter().map(|(index, _)| *index).collect()),
+            None => {
+                let all = without.into_iter();
+                let mut all: Vec<usize> = all.chain(chosen.iter().map(|(at, _)| *at)).collect();
+                all.sort_unstable();
+                (None, all)
+            }
         }
     }
 
@@ -127,8 +106,77 @@ impl Prefilter {
     }
 }
 
-/// Literals in lower case, one of which is in every text, in upper or lower case.
+/// Finds the first literal of some patterns that an automaton searches for together; `None`: a pattern has no literals, or all
+/// have too many.
+pub(super) fn first_literal<'p>(patterns: impl Iterator<Item = &'p Hir>) -> Option<FirstLiteral> {
+    let (chosen, without) = chosen(patterns.enumerate());
+    if !without.is_empty() {
+        return None;
+    }
+    let literals: Vec<&[u8]> = chosen
+        .iter()
+        .flat_map(|(_, literals)| literals.iter().map(Vec::as_slice))
+        .collect();
+    FirstLiteral::new(&literals, true)
+}
+
+/// The literals that are looked for instead of each pattern, and the patterns without any.
+fn chosen<'p>(
+    patterns: impl Iterator<Item = (usize, &'p Hir)>,
+) -> (Vec<(usize, Literals)>, Vec<usize>) {
+    let all: Vec<(usize, Vec<Literals>)> = patterns
+        .map(|(index, hir)| (index, choices(hir, Case::Either)))
+        .collect();
+    // The literals of the fewest patterns are the most selective.
+    let mut uses: HashMap<Vec<u8>, u32, Keyed> = HashMap::default();
+    for literal in all.iter().flat_map(|(_, choices)| choices).flatten() {
+        *uses.entry(literal.clone()).or_insert(0) += 1;
+    }
+    let worth = |literals: &Literals| {
+        let used = literals.iter().filter_map(|literal| uses.get(literal));
+        let shortest = literals.iter().map(Vec::len).min().unwrap_or(0);
+        (used.sum::<u32>(), usize::MAX - shortest)
+    };
+    let (mut chosen, mut without) = (Vec::new(), Vec::new());
+    for (index, choices) in all {
+        match choices.into_iter().min_by_key(worth) {
+            Some(literals) => chosen.push((index, literals)),
+            None => without.push(index),
+        }
+    }
+    (chosen, without)
+}
+
+/// Literals one of which is in every text that a pattern matches.
 type Literals = Vec<Vec<u8>>;
+
+/// The letters of literals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    /// As they are in the texts.
+    Same,
+    /// In lower case; those of the texts are in upper or lower case.
+    Either,
+}
+
+/// The longest literal that is in every text that `hir` matches.
+pub(super) fn needle(hir: &Hir) -> Option<Vec<u8>> {
+    let single = choices(hir, Case::Same).into_iter().filter_map(|literals| {
+        let [only] = <[Vec<u8>; 1]>::try_from(literals).ok()?;
+        Some(only)
+    });
+    single.max_by_key(Vec::len)
+}
+
+/// The literals that a prefilter of `hir` could look for.
+fn choices(hir: &Hir, case: Case) -> Vec<Literals> {
+    let mut choices = Vec::new();
+    if let Some(whole) = required(hir, case, &mut choices) {
+        choices.push(vec![whole]);
+    }
+    choices.retain(fit);
+    choices
+}
 
 fn fit(literals: &Literals) -> bool {
     !literals.is_empty()
@@ -136,17 +184,22 @@ fn fit(literals: &Literals) -> bool {
         && literals.iter().all(|literal| literal.len() >= SHORTEST)
 }
 
-/// Adds to `choices` the literals of every text that `hir` matches. Returns the text itself, if `hir` matches only one,
-/// case aside.
-fn required(hir: &Hir, choices: &mut Vec<Literals>) -> Option<Vec<u8>> {
+/// Adds to `choices` the literals of every text that `hir` matches. Returns the text itself, if `hir` matches only one.
+fn required(hir: &Hir, case: Case, choices: &mut Vec<Literals>) -> Option<Vec<u8>> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Some(Vec::new()),
-        HirKind::Literal(literal) => Some(literal.0.to_ascii_lowercase()),
-        HirKind::Class(class) => one_letter(class),
-        HirKind::Capture(capture) => required(&capture.sub, choices),
+        HirKind::Literal(literal) => Some(match case {
+            Case::Same => literal.0.to_vec(),
+            Case::Either => literal.0.to_ascii_lowercase(),
+        }),
+        HirKind::Class(class) => match case {
+            Case::Same => None,
+            Case::Either => one_letter(class),
+        },
+        HirKind::Capture(capture) => required(&capture.sub, case, choices),
         HirKind::Repetition(repetition) => {
             if repetition.min > 0
-                && let Some(whole) = required(&repetition.sub, choices)
+                && let Some(whole) = required(&repetition.sub, case, choices)
             {
                 choices.push(vec![whole]);
             }
@@ -155,7 +208,7 @@ fn required(hir: &Hir, choices: &mut Vec<Literals>) -> Option<Vec<u8>> {
         HirKind::Concat(parts) => {
             let (mut run, mut whole) = (Vec::new(), true);
             for part in parts {
-                match required(part, choices) {
+                match required(part, case, choices) {
                     Some(literal) => run.extend(literal),
                     None => {
                         whole = false;
@@ -173,7 +226,7 @@ fn required(hir: &Hir, choices: &mut Vec<Literals>) -> Option<Vec<u8>> {
             let mut union = Vec::new();
             for branch in branches {
                 let mut own = Vec::new();
-                if let Some(whole) = required(branch, &mut own) {
+                if let Some(whole) = required(branch, case, &mut own) {
                     own.push(vec![whole]);
                 }
                 // The longest, of each branch.
@@ -208,7 +261,7 @@ fn one_letter(class: &Class) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Prefilter, fit, required};
+    use super::{Case, Prefilter, needle};
     use crate::budget::Steps;
     use crate::regex::multi::MatchSet;
     use crate::regex::{Dialect, Pattern};
@@ -216,11 +269,7 @@ mod tests {
     fn choices(pattern: &str) -> Vec<Vec<String>> {
         let parsed = Pattern::parse(pattern, Dialect::Re2).expect("a pattern");
         let expression = parsed.inner.expression().expect("an expression");
-        let mut choices = Vec::new();
-        if let Some(whole) = required(&expression.hir, &mut choices) {
-            choices.push(vec![whole]);
-        }
-        choices.retain(fit);
+        let choices = super::choices(&expression.hir, Case::Either);
         let text = |literal: Vec<u8>| String::from_utf8(literal).expect("UTF-8");
         choices
             .into_iter()
@@ -241,6 +290,29 @@ mod tests {
         // `s` in either case has a third letter, which is not ASCII.
         assert_eq!(choices("(?i)as.bb"), [["bb"]]);
         assert_eq!(choices("(?i)é.bb"), [["bb"]]);
+    }
+
+    #[test]
+    fn a_needle_is_the_longest_literal_in_its_own_case() {
+        let needle = |pattern| {
+            let parsed = Pattern::parse(pattern, Dialect::Re2).expect("a pattern");
+            let expression = parsed.inner.expression().expect("an expression");
+            needle(&expression.hir).map(|bytes| String::from_utf8(bytes).expect("UTF-8"))
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(needle(r"(^|/)Area-17(/|\.txt$)"), some("Area-17"));
+        assert_eq!(needle("ab.cde(fg)+h"), some("cde"));
+        assert_eq!(needle("(?:x|yz)é{2}"), some("é"));
+        for without in [
+            "(?i)drop",
+            "a.b",
+            "(foo|bar)",
+            "(?:foo)?",
+            "[0-9]+",
+            "(?i)a-b|c",
+        ] {
+            assert_eq!(needle(without), None, "{without}");
+        }
     }
 
     #[test]

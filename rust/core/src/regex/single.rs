@@ -11,6 +11,7 @@ use regex_automata::{Input, MatchKind};
 use super::cache::{Caches, Grows};
 use super::nfa_compiler::{NFA_BYTES, NfaCompiler};
 use super::nfa_sim::NfaSim;
+use super::prefilter::needle;
 use super::{Inner, LiteralKind, Pattern};
 use crate::budget::Steps;
 use crate::error::Fault;
@@ -47,6 +48,9 @@ pub(super) struct Built {
 #[derive(Debug)]
 struct Automaton {
     dfa: DFA,
+    /// A literal that is in every text in which the pattern is found. PERF: looking for it takes a fifth of a search, which
+    /// most texts do not need.
+    needle: Option<Box<Finder<'static>>>,
     short: Caches<Cache>,
     /// Those of texts that take steps when states are built in vain, which short texts have no part in.
     long: OnceLock<Caches<Cache>>,
@@ -69,6 +73,15 @@ impl Automaton {
                 Some(found.is_some())
             },
         )
+    }
+    /// The same of a short text: the literal that the pattern needs is looked for first.
+    #[inline]
+    fn search_short(&self, text: &str) -> Option<bool> {
+        let lacks = |needle: &Finder<'_>| needle.find(text.as_bytes()).is_none();
+        if self.needle.as_deref().is_some_and(lacks) {
+            return Some(false);
+        }
+        self.search(&self.short, text)
     }
 }
 
@@ -121,7 +134,7 @@ impl Pattern {
                 }
             }
             None => match self.automaton() {
-                Some(automaton) => match automaton.search(&automaton.short, text) {
+                Some(automaton) => match automaton.search_short(text) {
                     Some(found) => found,
                     None => return self.search_nfa_sim(text, &Steps::endless()),
                 },
@@ -194,10 +207,12 @@ impl Pattern {
 
     fn build(&self, compiler: &NfaCompiler) -> Option<Box<Automaton>> {
         let expression = self.inner.searched()?;
-        let hirs = [expression.target()];
-        let dfa = compiler.lazy_dfa(&hirs, MatchKind::LeftmostFirst, CACHE_BYTES)?;
+        let target = expression.target();
+        let dfa = compiler.lazy_dfa(&[target], MatchKind::LeftmostFirst, CACHE_BYTES)?;
+        let finder = |literal: Vec<u8>| Box::new(Finder::new(&literal).into_owned());
         Some(Box::new(Automaton {
             dfa,
+            needle: needle(target).map(finder),
             short: Caches::new(&self.inner.budget),
             long: OnceLock::new(),
         }))

@@ -30,7 +30,18 @@ impl Random {
     }
 }
 
-const TEXTS: [&str; 8] = ["", "a", "ab", "abc", "prod", "rm -rf /", "ls\n", "é"];
+const TEXTS: [&str; 10] = [
+    "",
+    "a",
+    "ab",
+    "abc",
+    "prod",
+    "rm -rf /",
+    "ls\n",
+    "é",
+    "cd /srv/data; rm -v -rf x",
+    "a long text of a product, abc or not",
+];
 const PATTERNS: [&str; 14] = [
     "a",
     "^a",
@@ -244,7 +255,8 @@ fn crowded_leaf(random: &mut Random) -> Value {
         1 => json!(random.below(4)),
         _ => json!(text(random)),
     };
-    let (op, operand) = match random.below(11) {
+    let (op, operand) = match random.below(13) {
+        11 | 12 => ("matches", json!(random.pick(&PATTERNS))),
         8 => ("starts_with", json!(text(random))),
         9 => ("ends_with", json!(text(random))),
         10 => (
@@ -260,8 +272,13 @@ fn crowded_leaf(random: &mut Random) -> Value {
         6 => ("contains_any", json!([wanted(random), wanted(random)])),
         _ => ("contains_all", json!([wanted(random), wanted(random)])),
     };
+    let dialect = if op == "matches" {
+        json!("re2")
+    } else {
+        Value::Null
+    };
     let key = random.pick(&["x", "x", "x", "y"]);
-    json!({"k": "leaf", "head": "args", "path": [key], "op": op, "operand": operand, "dialect": null})
+    json!({"k": "leaf", "head": "args", "path": [key], "op": op, "operand": operand, "dialect": dialect})
 }
 
 /// The same in the `lynx` profile, where values of any two types compare.
@@ -279,7 +296,8 @@ fn crowded_lynx_leaf(random: &mut Random) -> Value {
         2 => ("matches", json!(random.pick(&PATTERNS))),
         _ => loop {
             let leaf = crowded_leaf(random);
-            if leaf["op"] != "starts_with" && leaf["op"] != "ends_with" {
+            if !["starts_with", "ends_with", "matches"].contains(&leaf["op"].as_str().unwrap_or(""))
+            {
                 return leaf;
             }
         },
@@ -370,6 +388,7 @@ fn negated(random: &mut Random, crowded: usize) -> Value {
             if random.chance(50) {
                 let texts = ["a", "b", "bc", "rm", "prod", "d"];
                 leaf["op"] = json!(random.pick(&["contains_any", "contains_all"]));
+                leaf["dialect"] = Value::Null;
                 leaf["operand"] = json!([random.pick(&texts), random.pick(&texts)]);
             }
             return leaf;

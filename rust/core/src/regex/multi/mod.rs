@@ -7,17 +7,19 @@ use std::sync::{Arc, OnceLock};
 use super::cache::CacheBudget;
 use super::expression::Expression;
 use super::nfa_compiler::NfaCompiler;
-use super::prefilter::Prefilter;
+use super::prefilter::{Prefilter, first_literal};
 use super::rewrite::Target;
 use super::{LiteralKind, Pattern};
 use crate::budget::{Pace, Steps};
+use crate::bytes::literals::FirstLiteral;
 use crate::error::Fault;
 use automaton::{Automaton, CHUNK_COST, CHUNK_PATTERNS};
 
 /// Below this an automaton gains nothing over searching one by one.
 const FEWEST: usize = 3;
 
-/// With fewer patterns than this the automaton runs directly: the prefilter would be another pass over the text.
+/// With fewer patterns than this the automaton runs on every text that has a literal of one of them: to find out of which
+/// would be another pass over the text.
 const FEWEST_PREFILTERED: usize = 24;
 
 /// Up to this many patterns with a literal in the text are searched one by one.
@@ -98,6 +100,8 @@ pub struct PatternSet {
 /// The plan for searching the patterns of an automaton together.
 #[derive(Debug, Default)]
 struct Plan {
+    /// Of few patterns: a text without any of their literals is not searched.
+    first_literal: Option<FirstLiteral>,
     prefilter: Option<Prefilter>,
     /// The first of them, up to `unfiltered`, search every text, the others only a text that has one of their literals.
     chunks: Vec<Chunk>,
@@ -213,7 +217,12 @@ impl PatternSet {
             wanted = 0;
         }
         let ascii = !text.is_empty() && text.is_ascii();
-        for (number, chunk) in plan.chunks.iter().enumerate() {
+        let first = plan.first_literal.as_ref();
+        let chunks = match first.is_some_and(|first| first.start(text).is_none()) {
+            true => &[][..],
+            false => &plan.chunks,
+        };
+        for (number, chunk) in chunks.iter().enumerate() {
             if number < plan.unfiltered || wanted & (1 << number.min(63)) != 0 {
                 self.search(chunk, (text, ascii), found, steps)?;
             }
@@ -317,18 +326,15 @@ impl PatternSet {
 
     #[cold]
     fn plan(&self) -> Plan {
-        let few = self.together.len() < FEWEST_PREFILTERED;
-        let expressions = if few {
-            None
-        } else {
-            self.expressions(&self.together)
-        };
-        let (prefilter, unfiltered) = match expressions {
-            None => (None, self.together.clone()),
-            Some(expressions) => {
-                let hirs = expressions.iter().map(|expression| &expression.hir);
-                Prefilter::new(self.together.iter().copied().zip(hirs))
+        let expressions = self.expressions(&self.together);
+        let hirs = expressions.iter().flatten().map(|one| &one.hir);
+        let (first_literal, (prefilter, unfiltered)) = match expressions.is_some() {
+            true if self.together.len() >= FEWEST_PREFILTERED => {
+                let hirs = self.together.iter().copied().zip(hirs);
+                (None, Prefilter::new(hirs))
             }
+            true => (first_literal(hirs), (None, self.together.clone())),
+            false => (None, (None, self.together.clone())),
         };
         let mut chunks = self.chunks(unfiltered.iter().copied());
         let asked_always = chunks.len();
@@ -345,6 +351,7 @@ impl PatternSet {
             }
         }
         Plan {
+            first_literal,
             prefilter,
             chunks: chunks
                 .into_iter()
