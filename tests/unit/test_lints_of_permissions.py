@@ -167,6 +167,7 @@ GOOD = [
     (allow("args.title.matches: '^feat: .*$'"),),
     (allow("args.job.matches: '^nightly-[a-z0-9-]+$'"),),
     (allow("args.n.matches: '^[0-9]+$'"),),
+    (allow(r"args.name.matches: '^\p{Greek}+$'"),),
     (allow("args.job.glob: 'feature/*'"),),
     (allow(f"args.path.starts_with: /srv/app/, not: {{args.path.matches: '{CLIMBS}'}}"),),
     (deny("args.path.contains: .."), allow("args.path.starts_with: /srv/app/")),

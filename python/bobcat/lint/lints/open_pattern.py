@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bobcat.diagnostics.model import Findings
-from bobcat.lint.pattern_syntax import Chars, Repeat, Tree, parse, walk
+from bobcat.lint.pattern_syntax import Chars, PatternSyntaxError, Repeat, Tree, parse, walk
 from bobcat.lint.subject import LintContext, Path
 from bobcat.lint.texts import TEXT_TESTS, TextKind, TextTest, first_call, kind_of, permitting_texts
 
@@ -67,7 +67,10 @@ def _pieces(tree: Tree, *, line_feeds: bool) -> Iterator[tuple[str, str]]:
             continue
         chars = part.item
         if part.high is None or part.high > _FEW:
-            excluded = sum(not chars.holds(char) for char in _PRINTABLE)
+            try:
+                excluded = sum(not chars.holds(char) for char in _PRINTABLE)
+            except PatternSyntaxError:  # a script, of which Python has no table
+                continue
             if line_feeds and chars.holds("\n") and excluded < 40:
                 yield chars.text, r"\n"
             if excluded <= MAX_EXCLUDED:
