@@ -5,6 +5,7 @@ The front ends create it, the bundle file stores it, `explain` and the lints rea
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -90,7 +91,12 @@ def _shortened(rule: list[Any]) -> list[Any]:  # Any: JSON data
 
 
 def _span_at(file: str, position: Position, path: str = "") -> Span:
+    return _span_type()(file, *position, path=path)
+
+
+@cache  # PERF: an import statement takes as long as a span, and 95,000 findings have 190,000 spans
+def _span_type() -> type[Span]:
     # PERF: evaluation needs no diagnostics; only code that requests a source position loads them.
     from bobcat.diagnostics.model import Span
 
-    return Span(file, *position, path=path)
+    return Span

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.build.rule_module import is_policy
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
 from bobcat.cli.inputs import (
     DEFAULT_POLICY,
@@ -71,10 +70,13 @@ def check(
     """
     from bobcat.diagnostics.render import render_json
     from bobcat.diagnostics.sarif import render_sarif
-    from bobcat.tools.named_object import load_tools
 
     paths, found = _paths(policies or (DEFAULT_POLICY,))
-    tools = tool_facts(load_tools(tools_spec)) if tools_spec is not None else None
+    tools = None
+    if tools_spec is not None:
+        from bobcat.tools.named_object import load_tools  # PERF: most checks have no tools
+
+        tools = tool_facts(load_tools(tools_spec))
     sources: dict[str, str] = {}
     texts: dict[str, str] = {}
     for path in paths:
@@ -136,6 +138,8 @@ def findings_of(
     from bobcat.lint.check import check_source
 
     if path.endswith(MODULE):
+        from bobcat.build.rule_module import is_policy  # PERF: checking a text needs no builder
+
         module = read_rules(path)
         if imports:
             report_imports(module)

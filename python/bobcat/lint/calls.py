@@ -76,7 +76,7 @@ class CallFinder:
 
     def __init__(self, policy: IrPolicy, tools: Tools) -> None:
         self._tools = tools
-        self._policy = without_memory(policy)
+        self._policy = policy
         self._bundle: Policy | None = None
         self._rules = {rule.id: rule for rule in policy.rules if isinstance(rule, IrRule)}
         self._left = MAX_STEPS
@@ -140,7 +140,7 @@ class CallFinder:
     def _permitting(self, request: Request, by: IrRule) -> str | None:
         """Return None if `by` permits a request, otherwise the first rule that affected the decision."""
         if self._bundle is None:
-            self._bundle = Policy.from_policy(self._policy)
+            self._bundle = Policy.from_policy(without_memory(self._policy))
         try:
             decision = self._bundle.evaluate(request_from_json(request))
         except RequestError:  # a value that its field can never have

@@ -28,7 +28,7 @@ from bobcat.frontend.yaml.nodes import INVALID_VALUE, Entries, entries, string_o
 from bobcat.frontend.yaml.scalars import kind_of_node
 from bobcat.ir import construct
 from bobcat.ir.memory import reads_memory
-from bobcat.ir.schema import Const, Definition, Expr, Leaf, NotExpr
+from bobcat.ir.schema import AllExpr, Const, Definition, Expr, Leaf, NotExpr
 from bobcat.language.kinds import OperandForm
 from bobcat.language.operators import OPERATORS
 
@@ -93,7 +93,7 @@ class MatchLowering:
         known, shared = self._places, self._shared
         places: list[Position] = []
         files: list[int] = []
-        waiting: list[Expr] = [expr]
+        waiting: list[Expr] = [*expr.items[::-1]] if type(expr) is AllExpr else [expr]
         while waiting:
             item = waiting.pop()
             # PERF: most items are leaves with a position and are found by it; class patterns take three times as long.
@@ -118,9 +118,11 @@ class MatchLowering:
 
     def _match(self, node: Node, where: str) -> Sized | None:
         if isinstance(node, MappingNode):
-            return self._joined(
-                construct.all_, [self._entry(key, entry) for key, entry in entries(node, self._report).items()], node
-            )
+            items = [
+                self._entry(key, entry[1]) if key in _CONNECTIVES else self._leaf(key, *entry)  # PERF: most entries
+                for key, entry in entries(node, self._report).items()
+            ]
+            return self._joined(construct.all_, items, node)
         name = string_of(node, self._report)
         if name is not None:
             return self._use(node, name)
@@ -130,10 +132,7 @@ class MatchLowering:
         self._report.add("E0306", node, where=where, kind=kind_of_node(node), help=help)
         return None
 
-    def _entry(self, key: str, entry: tuple[ScalarNode, Node]) -> Sized | None:
-        key_node, node = entry
-        if key not in _CONNECTIVES:  # PERF: most entries
-            return self._leaf(key, key_node, node)
+    def _entry(self, key: str, node: Node) -> Sized | None:
         match key:
             case "all_of":
                 return self._listed(construct.all_, key, node)
@@ -154,6 +153,8 @@ class MatchLowering:
         return self._joined(joined, [self._match(item, f"an item of `{key}`") for item in node.value], node)
 
     def _joined(self, joined: _Join, items: list[Sized | None], node: Node) -> Sized | None:
+        if len(items) == 1:
+            return items[0]
         exprs: list[Expr] = []
         depth, nodes = 1, 1
         for item in items:
@@ -162,8 +163,6 @@ class MatchLowering:
             exprs.append(item[0])
             depth = max(depth, item[1] + 1)
             nodes += item[2]
-        if len(items) == 1:
-            return items[0]
         return (joined(exprs), depth, nodes) if self._within(node, depth, nodes) else None
 
     def _negated(self, node: Node) -> Sized | None:
@@ -192,7 +191,7 @@ class MatchLowering:
     def _leaf(self, text: str, key_node: ScalarNode, node: Node) -> Sized | None:
         if self._report.full:
             return None
-        key = self._key(text)
+        key = self._keys[self._scope].get(text) or self._key(text)
         if isinstance(key, KeyProblem):
             params: dict[str, Any] = {
                 name: shown(param) if name == "key" else param for name, param in key.params.items()

@@ -18,7 +18,7 @@ from bobcat.frontend.strict.operand_help import as_item
 from bobcat.frontend.strict.operands import node_cost
 from bobcat.frontend.strict.transforms import Transforms
 from bobcat.frontend.suggest import closest, listed, synonyms
-from bobcat.frontend.yaml.nodes import Entries, entries, string_of
+from bobcat.frontend.yaml.nodes import Entries, entries, string_at_sight, string_of
 from bobcat.frontend.yaml.scalars import CONSTANT_STYLE, kind_of_node
 from bobcat.ir import construct
 from bobcat.ir.schema import IrRule, Obligation, Transform, VerdictName
@@ -98,9 +98,11 @@ class Rules:
                 "E0203", self._head(node), where=_name(id), key="match", help="write `match: {}` to match every call"
             )
         verdict = self._decision(fields, node, id)
-        priority = self._integer(fields, "priority", (-MAX_PRIORITY, MAX_PRIORITY), otherwise=0)
-        reason = self._text(fields, "reason")
-        description = self._text(fields, "description")
+        priority = 0
+        if "priority" in fields:
+            priority = self._integer(fields, "priority", (-MAX_PRIORITY, MAX_PRIORITY), otherwise=0)
+        reason = self._text(fields, "reason") if "reason" in fields else ""
+        description = self._text(fields, "description") if "description" in fields else ""
         approvers, needed, timeout = ((), 1, None) if plain else self._people(fields)
         transform = None if plain and verdict != "transform" else self._transform(fields, verdict, id)
         obligations: tuple[Obligation, ...] = ()
@@ -214,7 +216,7 @@ class Rules:
         return otherwise if found is None else int(found)
 
     def _text(self, fields: Entries, key: str) -> str:
-        return (string(fields[key][1], key, self._report) or "") if key in fields else ""
+        return string(fields[key][1], key, self._report) or ""
 
     def _approvers(self, fields: Entries) -> tuple[str, ...]:
         if "approvers" not in fields:
@@ -260,7 +262,7 @@ class Rules:
 
 def verdict_of(node: Node, key: str, allowed: tuple[_Word, ...], report: DiagnosticCollector) -> _Word | None:
     """Return the member of a closed set that `node` names; None after an error has been reported."""
-    text = string_of(node, report)
+    text = string_at_sight(node) or string_of(node, report)
     if text is None:
         wrong_type(node, key, f"one of {listed(allowed)}", report)
         return None

@@ -90,6 +90,8 @@ class _Filed:
     def candidates(self, facts: RuleFacts, keys: list[_Keys], most: int) -> tuple[list[RuleFacts], bool]:
         """Return the rules indexed under a rule's conditions, at most `most`, and true if some were omitted."""
         filed = self._rules
+        if not filed:
+            return [], False
         held: dict[_Key, list[list[RuleFacts]]] = {}
         if _EVERYTHING in filed:
             held[_EVERYTHING] = [filed[_EVERYTHING]]
