@@ -10,11 +10,18 @@ import os
 SIZE = int(os.environ.get("BOBCAT_CAMPAIGN") or 0)
 FIRST_SEED = int(os.environ.get("BOBCAT_CAMPAIGN_SEED") or 0)
 USUAL_SIZE = 1_000
-"""The size of a campaign that is as long as the usual tests."""
+"""The size of a campaign that tries three times as many examples as the usual tests."""
+LEAST = 20
+"""The examples of a property test that are not left to campaigns."""
 
 
-def examples(usual: int) -> int:
-    """The number of examples of a test that usually takes `usual`."""
+def examples(full: int) -> int:
+    """The number of examples of a property test: `full` in a campaign of the usual size, a third without one."""
+    return max(full, full * SIZE // USUAL_SIZE) if SIZE else max(min(full, LEAST), full // 3)
+
+
+def rounds(usual: int) -> int:
+    """The number of inputs of a test that campaigns do not select by its mark, or that counts its inputs."""
     return max(usual, usual * SIZE // USUAL_SIZE)
 
 

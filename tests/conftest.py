@@ -19,11 +19,14 @@ __all__ = ["database", "own_postgres", "own_redis", "postgres_url", "redis_url"]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.register_profile(
-    "campaign", settings.get_profile("default"), max_examples=campaign.examples(100), print_blob=True
+    "default",
+    max_examples=campaign.examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
+settings.register_profile("campaign", settings.get_profile("default"), print_blob=True)
 settings.load_profile("campaign" if campaign.SIZE else "ci" if os.environ.get("CI") else "default")
 
 

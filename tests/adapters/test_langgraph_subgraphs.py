@@ -27,7 +27,7 @@ from langgraph.types import CachePolicy, Command, RetryPolicy, Send
 from adapters.governed import Run, governed
 from bobcat import Budget, MemoryStore, Message
 from bobcat.adapters.langgraph_adapter import LangGraphAgent
-from campaign import examples, seeds
+from campaign import rounds, seeds
 
 leaked: list[str] = []
 
@@ -528,7 +528,7 @@ def _random_sync(dice: random.Random, model: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("seed", list(seeds(examples(40), 0, 1)))
+@pytest.mark.parametrize("seed", list(seeds(rounds(40), 0, 1)))
 def test_no_tool_of_a_random_graph_runs_without_a_decision(seed: int) -> None:
     dice = random.Random(seed)
     count = 0

@@ -11,7 +11,7 @@ import campaign
 from bobcat import Policy, Request
 from bobcat.analysis import Proof, Witness, can
 
-SEEDS = campaign.examples(40)
+SEEDS = campaign.rounds(40)
 FLAGS = ("is_private", "is_loopback", "is_link_local", "is_metadata")
 BASES = (
     "0.0.0.0", "10.0.0.0", "100.100.100.200", "127.0.0.1", "168.63.129.16", "169.254.169.254", "172.16.0.0",

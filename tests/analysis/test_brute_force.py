@@ -17,7 +17,7 @@ from bobcat.ir.schema import IrRule
 from bobcat.ir.visit import leaves
 
 PARTS = 8
-SEEDS = campaign.examples(160)
+SEEDS = campaign.rounds(160)
 REQUESTS = list(requests(DOMAIN))
 
 

@@ -15,7 +15,7 @@ from bobcat.analysis import Proof, Unknown, Witness, can
 from bobcat.model.request_json import request_from_data
 
 PARTS = 4
-SEEDS = campaign.examples(120)
+SEEDS = campaign.rounds(120)
 VALUES = [MISSING, None, True, 0, 1, 1.0, 2, 3.5, "", "a", "b", "\ud800", ["a"], {}]
 ORDERED = [request_from_data(data) for data in requests({"tool": ["t"], **{f"args.{x}": VALUES for x in "abc"}})]
 

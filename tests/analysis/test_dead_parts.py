@@ -23,7 +23,7 @@ from bobcat.analysis.variations import KINDS
 from bobcat.ir.schema import IrRule
 
 PARTS = 4
-SEEDS = campaign.examples(60)
+SEEDS = campaign.rounds(60)
 REQUESTS = list(requests(DOMAIN))
 
 

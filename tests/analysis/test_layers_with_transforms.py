@@ -14,7 +14,7 @@ from bobcat import Policy
 from bobcat.analysis import Unknown, diff, surface
 
 PARTS = 4
-SEEDS = campaign.examples(120)
+SEEDS = campaign.rounds(120)
 COMBINE = ("strictest", "first", "last", "strict_overrides_loose")
 CHANGES: tuple[dict[str, Any], ...] = (
     {"jsonpath": "$.args.b", "delete": True},

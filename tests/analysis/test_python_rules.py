@@ -16,7 +16,7 @@ from bobcat.analysis.deciding import DecidingRules
 from bobcat.model.request_json import request_from_data
 
 PARTS = 8
-SEEDS = campaign.examples(80)
+SEEDS = campaign.rounds(80)
 REQUESTS = [request_from_data(data) for data in requests(DOMAIN)]
 WHENS: tuple[dict[str, Any], ...] = (
     {},

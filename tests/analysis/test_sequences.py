@@ -15,7 +15,7 @@ from bobcat.analysis.matches import match_policy
 from bobcat.analysis.model import Unknown
 
 PARTS = 2
-SEEDS = campaign.examples(50)
+SEEDS = campaign.rounds(50)
 STEPS = 2
 
 

@@ -26,7 +26,7 @@ from bobcat.model.decision import Decision
 from bobcat.model.request_json import request_from_data
 
 PARTS = 4
-SEEDS = campaign.examples(120)
+SEEDS = campaign.rounds(120)
 DATA = list(requests(DOMAIN))
 CALLS = [request_from_data(data) for data in DATA]
 WANTED = "wanted"

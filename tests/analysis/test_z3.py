@@ -10,10 +10,10 @@ import pytest
 from analysis.z3_policies import TOOL, Undecided, changed, missed_difference, random_policy
 from bobcat import Policy
 from bobcat.analysis import diff
-from campaign import examples, seeds
+from campaign import rounds, seeds
 
 PARTS = 5
-PAIRS = examples(200)
+PAIRS = rounds(200)
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -24,7 +24,7 @@ from unit.agent_os_requests import bobcat_permits, difference, imported, kernel_
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 RELEASE = "py-agent-kernel==0.4.3"
 PACKAGE = "agent_os_kernel"
-POLICIES = campaign.examples(100)
+POLICIES = campaign.rounds(100)
 CALLS = 100
 """Calls of each policy: 10,000 in all."""
 

@@ -33,7 +33,7 @@ def test_threads_and_processes_leave_exactly_one_record_per_submission(tmp_path:
 def test_a_killed_submission_is_neither_lost_nor_done_twice(tmp_path: Path) -> None:
     seed = random.Random(7)
     store, log, payments = f"sqlite:///{tmp_path}/gate.db", str(tmp_path / "log.db"), tmp_path / "payments"
-    keys = [f"order-{number}" for number in range(campaign.examples(3))]
+    keys = [f"order-{number}" for number in range(campaign.rounds(3))]
     killed = 0
     for key in keys:
         for attempt in range(20):

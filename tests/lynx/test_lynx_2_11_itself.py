@@ -107,7 +107,7 @@ def run_program(environment: Environment, words: list[str], place: Path, *, thei
 
 
 def play(environment: Environment, where: Path, *, theirs: bool) -> list[Any]:
-    words = ["played_2_11", str(campaign.FIRST_SEED), str(campaign.examples(300)), where.name]
+    words = ["played_2_11", str(campaign.FIRST_SEED), str(campaign.rounds(300)), where.name]
     out = run_program(environment, words, where.parent, theirs=theirs)
     return [json.loads(line.replace(where.name, "DIRECTORY")) for line in out.splitlines()]
 
@@ -131,7 +131,7 @@ def test_both_do_the_same(
 def test_layers_and_obligations_are_the_same(
     environment: Environment, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    words = ["layers_of_2_11", str(campaign.FIRST_SEED), str(campaign.examples(1000))]
+    words = ["layers_of_2_11", str(campaign.FIRST_SEED), str(campaign.rounds(1000))]
     theirs, ours = (run_program(environment, words, tmp_path, theirs=each).splitlines() for each in (True, False))
     assert len(theirs) == len(ours)
     for known, found in zip(theirs, ours, strict=True):

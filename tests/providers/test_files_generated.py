@@ -21,7 +21,7 @@ from bobcat.providers.filesystem.root import RESOLVERS, SYMLINKS, Symlinks
 
 NAMES = ("a", "b", "c", "d")
 TARGETS = (*NAMES, "..", ".", "a/..", "../a", "../..", "../../out", "b/c", "/", "../../../base/ws/a", "a//b/", "./d")
-TREES = campaign.examples(25)
+TREES = campaign.rounds(25)
 PATHS = 40
 ODD = "".join(
     map(chr, [*range(0x30), 0x7F, 0x85, 0xA0, 0x2215, 0x2044, 0xFF0F, 0x200B, 0x301, 0xD800, 0xDFFF, 0x1F4A5])
@@ -107,7 +107,7 @@ def test_no_text_makes_a_tool_fail_otherwise(runner: asyncio.Runner, tmp_path: P
     (tmp_path / "ws").mkdir()
     tools = files(tmp_path / "ws", base=tmp_path)
     source = random.Random(campaign.FIRST_SEED)
-    for _ in range(campaign.examples(500)):
+    for _ in range(campaign.rounds(500)):
         text = "".join(source.choices(ODD + "/.~ab", k=source.randint(0, 6)))
         for path in (text, f"ws/{text}"):
             for tool in ("fs.stat", "fs.read"):

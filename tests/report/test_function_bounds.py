@@ -46,7 +46,7 @@ def test_a_rule_of_the_corpus_stays_within_its_bounds(name: str) -> None:
 
 
 def test_generated_functions_stay_within_their_bounds() -> None:
-    for seed in range(campaign.examples(40)):
+    for seed in range(campaign.rounds(40)):
         rule = lower_function(rule_of(seed), f"rule{seed}", 0).rule
         if rule is not None:
             check(rule, seed)

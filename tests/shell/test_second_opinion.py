@@ -61,7 +61,7 @@ def named(text: str) -> set[str] | None:
 
 
 def command_lines(generated: int) -> list[str]:
-    seeds = range(campaign.FIRST_SEED, campaign.FIRST_SEED + campaign.examples(generated))
+    seeds = range(campaign.FIRST_SEED, campaign.FIRST_SEED + campaign.rounds(generated))
     return [*real_commands(), *RUN, *HARMLESS, *(Lines(seed).line() for seed in seeds)]
 
 

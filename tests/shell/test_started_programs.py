@@ -62,7 +62,7 @@ def wrongly_started(jail: Jail, shell: str, text: str, commands: Commands) -> li
 def test_a_decidable_line_starts_only_the_programs_that_the_facet_names(jail: Jail, part: int) -> None:
     wrong: list[str] = []
     counts: Counter[str] = Counter()
-    for seed in campaign.seeds(campaign.examples(240), part, PARTS):
+    for seed in campaign.seeds(campaign.rounds(240), part, PARTS):
         text = Lines(seed).line()
         commands = parsed(text)
         counts["undecidable" if commands is None else "decidable"] += 1

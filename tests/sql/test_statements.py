@@ -12,7 +12,7 @@ from sql.databases import Lite, Postgres, parsed
 from sql.statements import Statements
 
 PARTS = 2
-LITE, FULL = (campaign.examples(8_000), campaign.examples(2_000)) if campaign.SIZE else (2_000, 400)
+LITE, FULL = (campaign.rounds(8_000), campaign.rounds(2_000)) if campaign.SIZE else (2_000, 400)
 """Statements for SQLite and for PostgreSQL."""
 TRAPS = [
     # SQLite takes the keyword for an alias, and reads the table behind the comma.

@@ -94,7 +94,7 @@ def test_no_await_is_one_where_a_kill_does_harm(
     record_property: Callable[[str, object], None],
 ) -> None:
     rng = Random(campaign.FIRST_SEED)
-    twice = [f"{rng.randrange(1, 3000)}+{rng.randrange(1, 1500)}" for _ in range(campaign.examples(5))]
+    twice = [f"{rng.randrange(1, 3000)}+{rng.randrange(1, 1500)}" for _ in range(campaign.rounds(5))]
     first = 1 + campaign.FIRST_SEED % STEP
     lines = killed(places(kind), tmp_path, workload, "lines", f"*{first}/{STEP}", *twice)
     record_property(f"turns killed at an await, {kind}", len(lines))

@@ -21,7 +21,7 @@ from bobcat.cli.importers.model import ImportFailed, policy_text
 from unit.agent_os_requests import bobcat_permits, difference, imported, kernel_permits, made_call, made_policy
 from unit.cli_runner import Run, runner
 
-POLICIES = campaign.examples(100)
+POLICIES = campaign.rounds(100)
 CALLS = 100
 """Calls of each policy: 10,000 in all."""
 
