@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -68,8 +69,13 @@ def _policy(code: bytes, slots: int) -> bytes:
     return head + b'"language_version":1,"profile":"strict","rules":[{"body":[' + code + tail
 
 
-def functions() -> Iterator[tuple[bytes, int]]:
+@cache
+def functions() -> tuple[tuple[bytes, int], ...]:
     """The code of functions, and how many slots each has."""
+    return tuple(_functions())
+
+
+def _functions() -> Iterator[tuple[bytes, int]]:
     for name, rule in corpus().items():
         lowered = lower_function(rule, name, 0).rule
         if lowered is not None:

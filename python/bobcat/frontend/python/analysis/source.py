@@ -12,7 +12,8 @@ import linecache
 import os
 import types
 import warnings
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +27,13 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Module:
-    """A compiled text: its tree and its code objects."""
+    """A compiled text: its tree, its code objects, and its functions by their first lines."""
 
     place: SourceFragment
     text: str
     tree: ast.Module
     codes: tuple[types.CodeType, ...]
+    functions: Mapping[int, Sequence[FunctionNode]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +62,7 @@ def source_of(code: types.CodeType, module_globals: Mapping[str, Any]) -> Functi
     module = _module("".join(lines), code.co_filename)
     if not any(_same(code, candidate) for candidate in module.codes):
         raise NoSource("its source text has changed since it was compiled")
-    return FunctionSource(module, _node(code, module.tree))
+    return FunctionSource(module, _node(code, module.functions.get(code.co_firstlineno, ())))
 
 
 def _forget_stale(file: str) -> None:
@@ -87,7 +89,12 @@ def _module(text: str, file: str) -> Module:
             code = compile(text, file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise NoSource("its source text cannot be parsed") from error
-    return Module(SourceFragment(file, tuple(text.splitlines())), text, tree, tuple(_codes(code)))
+    # PERF: a module of 500 rules is traversed once, not once a rule.
+    functions: dict[int, list[FunctionNode]] = defaultdict(list)
+    for node in ast.walk(tree):
+        if isinstance(node, FunctionNode):
+            functions[_first_line(node)].append(node)
+    return Module(SourceFragment(file, tuple(text.splitlines())), text, tree, tuple(_codes(code)), functions)
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -126,29 +133,25 @@ def _same_constant(one: object, other: object) -> bool:
     return repr(one) == repr(other)
 
 
-def _node(code: types.CodeType, tree: ast.Module) -> FunctionNode:
+def _node(code: types.CodeType, candidates: Sequence[FunctionNode]) -> FunctionNode:
+    """Return the one of the functions on the first line of a code that it was compiled from."""
     if code.co_name != "<lambda>":
-        found = [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            and node.name == code.co_name
-            and _first_line(node) == code.co_firstlineno
-        ]
+        found = [node for node in candidates if not isinstance(node, ast.Lambda) and node.name == code.co_name]
         if len(found) == 1:
             return found[0]
         raise NoSource("several functions start on its line")
     # Several lambdas may share one line: the code belongs to the innermost one that contains all its instructions.
     positions = [item for item in code.co_positions() if None not in item and item[2:] != (0, 0)]
-    lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
+    lambdas = [node for node in candidates if isinstance(node, ast.Lambda)]
     around = [node for node in lambdas if positions and all(_inside(item, node.body) for item in positions)]
     if not around:
         raise NoSource("it is one of several lambdas on its line")
     return min(around, key=lambda node: sum(1 for _ in ast.walk(node)))
 
 
-def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return min([node.lineno, *(item.lineno for item in node.decorator_list)])
+def _first_line(node: FunctionNode) -> int:
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    return min([node.lineno, *(item.lineno for item in decorators)])
 
 
 def _inside(position: tuple[int | None, int | None, int | None, int | None], body: ast.expr) -> bool:
