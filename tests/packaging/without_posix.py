@@ -44,6 +44,7 @@ def take_away(packages: tuple[str, ...]) -> None:
     for name in packages:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    asyncio.new_event_loop().close()  # since CPython 3.14 asyncio looks at the platform here
     # Windows has pairs of sockets, too: of another family.
     socket.socketpair = functools.partial(socket.socketpair, socket.AF_UNIX)  # type: ignore[assignment]
     for name in MODULES:
@@ -56,6 +57,7 @@ def take_away(packages: tuple[str, ...]) -> None:
     # The standard library chose at its import what it calls of these names; on Windows it chooses otherwise.
     os.process_cpu_count = os.cpu_count  # type: ignore[attr-defined] # since CPython 3.13
     shutil._use_fd_functions = False  # type: ignore[attr-defined]
+    shutil._rmtree_impl = shutil._rmtree_unsafe  # type: ignore[attr-defined] # since CPython 3.14
     sys.platform = "win32"
     assert not [name for name in sys.modules if name.startswith("bobcat")]
 
