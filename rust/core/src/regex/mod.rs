@@ -200,8 +200,9 @@ impl Pattern {
     /// A text that is in every matching text; `None`: no such text of two bytes or more is known.
     #[must_use]
     pub fn needle(&self) -> Option<String> {
-        let needle = prefilter::needle(&self.inner.expression()?.hir)?;
-        String::from_utf8(needle).ok()
+        let expression = self.inner.expression()?;
+        let needle = std::str::from_utf8(prefilter::needle(&expression.hir)?);
+        needle.ok().map(String::from)
     }
 
     /// Texts with one of which every matching text begins; `None`: no such texts are known.

@@ -106,6 +106,24 @@ impl Prefilter {
     }
 }
 
+/// The longest literal that is in every text that `hir` matches.
+pub(super) fn needle(hir: &Hir) -> Option<&[u8]> {
+    match hir.kind() {
+        HirKind::Literal(literal) => Some(&*literal.0).filter(|all| all.len() >= SHORTEST),
+        HirKind::Capture(capture) => needle(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => needle(&repetition.sub),
+        HirKind::Concat(parts) => {
+            let needles = parts.iter().filter_map(needle);
+            needles.max_by_key(|literal| literal.len())
+        }
+        HirKind::Empty
+        | HirKind::Look(_)
+        | HirKind::Class(_)
+        | HirKind::Repetition(_)
+        | HirKind::Alternation(_) => None,
+    }
+}
+
 /// Finds the first literal of some patterns that an automaton searches for together; `None`: a pattern has no literals, or all
 /// have too many.
 pub(super) fn first_literal<'p>(patterns: impl Iterator<Item = &'p Hir>) -> Option<FirstLiteral> {
@@ -124,54 +142,44 @@ pub(super) fn first_literal<'p>(patterns: impl Iterator<Item = &'p Hir>) -> Opti
 fn chosen<'p>(
     patterns: impl Iterator<Item = (usize, &'p Hir)>,
 ) -> (Vec<(usize, Literals)>, Vec<usize>) {
-    let all: Vec<(usize, Vec<Literals>)> = patterns
-        .map(|(index, hir)| (index, choices(hir, Case::Either)))
-        .collect();
+    let all: Vec<(usize, Vec<Literals>)> =
+        patterns.map(|(index, hir)| (index, choices(hir))).collect();
     // The literals of the fewest patterns are the most selective.
-    let mut uses: HashMap<Vec<u8>, u32, Keyed> = HashMap::default();
+    let mut uses: HashMap<&[u8], u32, Keyed> = HashMap::default();
     for literal in all.iter().flat_map(|(_, choices)| choices).flatten() {
-        *uses.entry(literal.clone()).or_insert(0) += 1;
+        *uses.entry(literal).or_insert(0) += 1;
     }
     let worth = |literals: &Literals| {
-        let used = literals.iter().filter_map(|literal| uses.get(literal));
+        let used = literals
+            .iter()
+            .filter_map(|literal| uses.get(literal.as_slice()));
         let shortest = literals.iter().map(Vec::len).min().unwrap_or(0);
         (used.sum::<u32>(), usize::MAX - shortest)
     };
+    let best = |choices: &[Literals]| {
+        let best = (0..)
+            .zip(choices)
+            .min_by_key(|(_, literals)| worth(literals));
+        best.map(|(at, _)| at)
+    };
+    let best: Vec<Option<usize>> = all.iter().map(|(_, choices)| best(choices)).collect();
     let (mut chosen, mut without) = (Vec::new(), Vec::new());
-    for (index, choices) in all {
-        match choices.into_iter().min_by_key(worth) {
-            Some(literals) => chosen.push((index, literals)),
+    for ((index, mut choices), best) in all.into_iter().zip(best) {
+        match best {
+            Some(at) => chosen.push((index, choices.swap_remove(at))),
             None => without.push(index),
         }
     }
     (chosen, without)
 }
 
-/// Literals one of which is in every text that a pattern matches.
+/// Literals in lower case, one of which is in every text that a pattern matches, in upper or lower case.
 type Literals = Vec<Vec<u8>>;
 
-/// The letters of literals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Case {
-    /// As they are in the texts.
-    Same,
-    /// In lower case; those of the texts are in upper or lower case.
-    Either,
-}
-
-/// The longest literal that is in every text that `hir` matches.
-pub(super) fn needle(hir: &Hir) -> Option<Vec<u8>> {
-    let single = choices(hir, Case::Same).into_iter().filter_map(|literals| {
-        let [only] = <[Vec<u8>; 1]>::try_from(literals).ok()?;
-        Some(only)
-    });
-    single.max_by_key(Vec::len)
-}
-
 /// The literals that a prefilter of `hir` could look for.
-fn choices(hir: &Hir, case: Case) -> Vec<Literals> {
+fn choices(hir: &Hir) -> Vec<Literals> {
     let mut choices = Vec::new();
-    if let Some(whole) = required(hir, case, &mut choices) {
+    if let Some(whole) = required(hir, &mut choices) {
         choices.push(vec![whole]);
     }
     choices.retain(fit);
@@ -184,22 +192,17 @@ fn fit(literals: &Literals) -> bool {
         && literals.iter().all(|literal| literal.len() >= SHORTEST)
 }
 
-/// Adds to `choices` the literals of every text that `hir` matches. Returns the text itself, if `hir` matches only one.
-fn required(hir: &Hir, case: Case, choices: &mut Vec<Literals>) -> Option<Vec<u8>> {
+/// Adds to `choices` the literals of every text that `hir` matches. Returns the text itself, if `hir` matches only one,
+/// case aside.
+fn required(hir: &Hir, choices: &mut Vec<Literals>) -> Option<Vec<u8>> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Some(Vec::new()),
-        HirKind::Literal(literal) => Some(match case {
-            Case::Same => literal.0.to_vec(),
-            Case::Either => literal.0.to_ascii_lowercase(),
-        }),
-        HirKind::Class(class) => match case {
-            Case::Same => None,
-            Case::Either => one_letter(class),
-        },
-        HirKind::Capture(capture) => required(&capture.sub, case, choices),
+        HirKind::Literal(literal) => Some(literal.0.to_ascii_lowercase()),
+        HirKind::Class(class) => one_letter(class),
+        HirKind::Capture(capture) => required(&capture.sub, choices),
         HirKind::Repetition(repetition) => {
             if repetition.min > 0
-                && let Some(whole) = required(&repetition.sub, case, choices)
+                && let Some(whole) = required(&repetition.sub, choices)
             {
                 choices.push(vec![whole]);
             }
@@ -208,7 +211,7 @@ fn required(hir: &Hir, case: Case, choices: &mut Vec<Literals>) -> Option<Vec<u8
         HirKind::Concat(parts) => {
             let (mut run, mut whole) = (Vec::new(), true);
             for part in parts {
-                match required(part, case, choices) {
+                match required(part, choices) {
                     Some(literal) => run.extend(literal),
                     None => {
                         whole = false;
@@ -226,7 +229,7 @@ fn required(hir: &Hir, case: Case, choices: &mut Vec<Literals>) -> Option<Vec<u8
             let mut union = Vec::new();
             for branch in branches {
                 let mut own = Vec::new();
-                if let Some(whole) = required(branch, case, &mut own) {
+                if let Some(whole) = required(branch, &mut own) {
                     own.push(vec![whole]);
                 }
                 // The longest, of each branch.
@@ -261,7 +264,7 @@ fn one_letter(class: &Class) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Case, Prefilter, needle};
+    use super::{Prefilter, needle};
     use crate::budget::Steps;
     use crate::regex::multi::MatchSet;
     use crate::regex::{Dialect, Pattern};
@@ -269,7 +272,7 @@ mod tests {
     fn choices(pattern: &str) -> Vec<Vec<String>> {
         let parsed = Pattern::parse(pattern, Dialect::Re2).expect("a pattern");
         let expression = parsed.inner.expression().expect("an expression");
-        let choices = super::choices(&expression.hir, Case::Either);
+        let choices = super::choices(&expression.hir);
         let text = |literal: Vec<u8>| String::from_utf8(literal).expect("UTF-8");
         choices
             .into_iter()
@@ -297,7 +300,7 @@ mod tests {
         let needle = |pattern| {
             let parsed = Pattern::parse(pattern, Dialect::Re2).expect("a pattern");
             let expression = parsed.inner.expression().expect("an expression");
-            needle(&expression.hir).map(|bytes| String::from_utf8(bytes).expect("UTF-8"))
+            needle(&expression.hir).map(|bytes| String::from_utf8(bytes.to_vec()).expect("UTF-8"))
         };
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(needle(r"(^|/)Area-17(/|\.txt$)"), some("Area-17"));

@@ -209,7 +209,7 @@ impl Pattern {
         let expression = self.inner.searched()?;
         let target = expression.target();
         let dfa = compiler.lazy_dfa(&[target], MatchKind::LeftmostFirst, CACHE_BYTES)?;
-        let finder = |literal: Vec<u8>| Box::new(Finder::new(&literal).into_owned());
+        let finder = |literal: &[u8]| Box::new(Finder::new(literal).into_owned());
         Some(Box::new(Automaton {
             dfa,
             needle: needle(target).map(finder),
