@@ -270,7 +270,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
         self.truth_of(expression(row.words), row.permits, OfRow(row.clauses))
     }
 
-    #[inline]
+    #[inline(always)]
     fn truth_of(&mut self, expr: Part<'_>, permits: bool, clauses: impl Clauses) -> Truth {
         match expr {
             Part::Leaf(clause) => match clauses.leaf(self, clause) {
@@ -281,6 +281,8 @@ impl<'r, R: Request> Evaluator<'r, R> {
         }
     }
 
+    /// Evaluates items in one call. PERF: most of them are clauses, which take as long as a call.
+    #[inline(never)]
     fn joined(
         &mut self,
         connective: Connective,
