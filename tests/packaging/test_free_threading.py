@@ -73,6 +73,17 @@ def test_threads_make_the_parts_of_one_program_together() -> None:
         _together(*[decide] * 4)
 
 
+def test_threads_without_a_lock_count_references_of_decisions_of_their_own() -> None:
+    # Otherwise they wait for each other: one decision is returned for every call that no other rule decides.
+    program = _core.Program(_canonical(json.loads(VECTORS.read_bytes().splitlines()[0])["ir"]))
+    request = request_from_json('{"tool": "no such tool"}')
+    found: list[object] = [program.evaluate(request)]
+    _together(lambda: found.append(program.evaluate(request)))
+    assert found[0] == found[1]
+    assert program.evaluate(request) is found[0]
+    assert (found[0] is found[1]) == getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
 def test_a_request_that_another_thread_changes_is_read_and_decided() -> None:
     vectors = [json.loads(line) for line in VECTORS.read_bytes().splitlines()]
     programs = [_core.Program(_canonical(vector["ir"])) for vector in vectors[:60]]

@@ -14,6 +14,7 @@ use crate::constant;
 use crate::decision::RuleError;
 use crate::names::Names;
 use crate::operators;
+use crate::static_object::StaticObject;
 use crate::value::is_exception;
 
 /// A program, its keys as interned strings, its host rules, and its static decisions.
@@ -25,20 +26,20 @@ pub(crate) struct BoundProgram {
     /// Strict, without layers and without host rules: no callable of the policy runs, and Python's operators evaluate nothing.
     pub(crate) declarative: bool,
     ids: Vec<PyOnceLock<Py<PyAny>>>,
-    decisions: Vec<PyOnceLock<Py<PyAny>>>,
+    decisions: Vec<StaticObject>,
     errors: Vec<PyOnceLock<Box<RuleError>>>,
     transform_values: Vec<PyOnceLock<Py<PyAny>>>,
-    templates: Vec<PyOnceLock<Py<PyAny>>>,
+    templates: Vec<StaticObject>,
     operands: Vec<PyOnceLock<Py<PyAny>>>,
-    pub(crate) no_match: PyOnceLock<Py<PyAny>>,
-    pub(crate) missing_shadow: PyOnceLock<Py<PyAny>>,
+    pub(crate) no_match: StaticObject,
+    pub(crate) missing_shadow: StaticObject,
     /// The decisions of each layer when no rule of it fires: without and with a missing shadow.
-    pub(crate) layer_defaults: Vec<[PyOnceLock<Py<PyAny>>; 2]>,
+    pub(crate) layer_defaults: Vec<[StaticObject; 2]>,
 }
 
 /// The cell of a rule or a clause.
 #[inline]
-fn cell<T>(cells: &[PyOnceLock<T>], at: u32) -> PyResult<&PyOnceLock<T>> {
+fn cell<T>(cells: &[T], at: u32) -> PyResult<&T> {
     cells
         .get(at as usize)
         .ok_or_else(|| PyLookupError::new_err("no such part of the policy"))
@@ -55,13 +56,19 @@ impl BoundProgram {
                 .take(count)
                 .collect::<Vec<_>>()
         };
+        let objects = |count: usize| {
+            std::iter::repeat_with(StaticObject::new)
+                .take(count)
+                .collect::<Vec<_>>()
+        };
         let rules = program.rule_count();
         let clauses = match program.profile() {
             Profile::Strict => 0,
             Profile::Lynx => program.clause_count(),
         };
         let layers = program.layers().map_or(0, |layers| layers.items.len());
-        let layers = std::iter::repeat_with(|| [PyOnceLock::new(), PyOnceLock::new()]).take(layers);
+        let layers =
+            std::iter::repeat_with(|| [StaticObject::new(), StaticObject::new()]).take(layers);
         Ok(Self {
             names: Names::get(py)?,
             keys: program
@@ -74,15 +81,15 @@ impl BoundProgram {
                 && program.layers().is_none(),
             host_rules,
             ids: cells(rules),
-            decisions: cells(rules),
+            decisions: objects(rules),
             errors: std::iter::repeat_with(PyOnceLock::new)
                 .take(rules)
                 .collect(),
             transform_values: cells(rules),
-            templates: cells(program.template_count()),
+            templates: objects(program.template_count()),
             operands: cells(clauses),
-            no_match: PyOnceLock::new(),
-            missing_shadow: PyOnceLock::new(),
+            no_match: StaticObject::new(),
+            missing_shadow: StaticObject::new(),
             layer_defaults: layers.collect(),
             program,
         })

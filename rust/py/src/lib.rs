@@ -35,6 +35,7 @@ mod run_state;
 mod session;
 mod shell;
 mod slot_constructor;
+mod static_object;
 mod trace;
 mod tracking;
 mod transform;
