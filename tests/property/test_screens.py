@@ -76,7 +76,7 @@ def test_a_screen_shows_the_text_at_all(screen: str) -> None:
 
 @FIXED
 @settings(
-    max_examples=campaign.examples(8),
+    max_examples=campaign.rounds(4),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
