@@ -272,6 +272,22 @@ mod tests {
     }
 
     #[test]
+    fn few_patterns_are_listed_under_their_literals() {
+        let listed = |patterns: [&str; 2]| {
+            let clause = |op, text: &str| leaf("args.place", op, json!(text));
+            // More rules than are walked without an index.
+            let texts = (10..30).map(|number| clause("contains", &format!("/area-{number}/")));
+            let program = denials(texts.chain(patterns.map(|text| clause("matches", text))));
+            let paths = &program.generic().path_indexes;
+            assert_eq!(paths.len(), 1);
+            (paths[0].substrings.is_some(), paths[0].clauses.len())
+        };
+        assert_eq!(listed(["^/[^/]+/area-3/", "(^|/)area-4(/|$)"]), (true, 0));
+        // A pattern without a literal is searched by itself.
+        assert_eq!(listed(["^/[^/]+/area-3/", "^[a-z]+$"]), (true, 1));
+    }
+
+    #[test]
     fn equality_is_preferred_to_patterns() {
         let both = (0..20).map(|number| {
             vec![

@@ -74,6 +74,7 @@ impl Automaton {
             },
         )
     }
+
     /// The same of a short text: the literal that the pattern needs is looked for first.
     #[inline]
     fn search_short(&self, text: &str) -> Option<bool> {
