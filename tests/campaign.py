@@ -25,6 +25,11 @@ def rounds(usual: int) -> int:
     return max(usual, usual * SIZE // USUAL_SIZE)
 
 
+def limit(usual: int) -> int | None:
+    """The most inputs of a test that tries all there are in a campaign: `usual` of them otherwise, always the same."""
+    return None if SIZE else usual
+
+
 def seeds(count: int, part: int, parts: int) -> range:
     """The seeds of one part of a test that takes `count` of them."""
     return range(FIRST_SEED + part, FIRST_SEED + count, parts)

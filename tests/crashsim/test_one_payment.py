@@ -1,4 +1,4 @@
-"""One payment, in a run or of its principal: the cap holds at every kill point and pair, and with two workers."""
+"""One payment, in a run or of its principal: the cap holds at kill points and pairs, and with two workers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+import campaign
 from bobcat import FinalAnswer, MemoryStore, Message, Policy, ToolCall, ToolSet, tool
 from bobcat.testing import crashsim
 
+LIMIT = campaign.limit(250)
+pytestmark = pytest.mark.campaign
 POLICY = Policy.compile("rules: [{id: one, match: {tool: pay, run.count.pay.lt: 1}, decision: allow}]")
 SHARED = Policy.compile(
     "rules: [{id: one, match: {tool: pay, run.count.pay: {lt: 1, by: principal}}, decision: allow}]"
@@ -48,7 +51,7 @@ def paying(stage: crashsim.Stage, *, effect: Any, policy: Policy = POLICY) -> cr
 @pytest.mark.parametrize("effect", ["keyed", "unsafe"])
 @pytest.mark.parametrize("faults", [{"kills": 1}, {"kills": 2}, {"workers": 2}], ids=["kill", "two kills", "workers"])
 def test_a_run_pays_at_most_once(effect: str, faults: dict[str, int]) -> None:
-    report = crashsim.campaign(partial(paying, effect=effect), **faults)
+    report = crashsim.campaign(partial(paying, effect=effect), limit=LIMIT, **faults)
     total = report.total
     assert total.runs > 20
     assert (total.double, total.lost, total.not_ended) == (0, 0, 0)
@@ -57,7 +60,7 @@ def test_a_run_pays_at_most_once(effect: str, faults: dict[str, int]) -> None:
 @pytest.mark.parametrize("effect", ["keyed", "unsafe"])
 @pytest.mark.parametrize("faults", [{"kills": 1}, {"workers": 2}], ids=["kill", "workers"])
 def test_a_principal_pays_at_most_once(effect: str, faults: dict[str, int]) -> None:
-    report = crashsim.campaign(partial(paying, effect=effect, policy=SHARED), **faults)
+    report = crashsim.campaign(partial(paying, effect=effect, policy=SHARED), limit=LIMIT, **faults)
     total = report.total
     assert total.runs > 20
     assert (total.double, total.lost, total.not_ended) == (0, 0, 0)
