@@ -22,7 +22,7 @@ const HITS_A_STEP: u64 = 16;
 /// The byte of the padding literal, which is in no UTF-8 text.
 const PADDING: u8 = 0xff;
 
-/// The bytes of a text of which a copy in lower case is searched, at most.
+/// The bytes of a text that are copied in lower case at once.
 const FOLDED: usize = 256;
 
 /// Finds where the first of a few literals begins in a text.
@@ -31,42 +31,64 @@ const FOLDED: usize = 256;
 #[derive(Debug)]
 pub(crate) struct FirstLiteral {
     searcher: Searcher,
-    /// True if the literals are in lower case, and ASCII letters match in either case.
-    fold: bool,
+    /// Of literals in lower case, of which ASCII letters match in either case: the bytes by which parts of a text begin after
+    /// one another, so that each literal lies in one of them.
+    fold: Option<usize>,
 }
 
 impl FirstLiteral {
-    /// Builds the search for `literals`, those of [`LiteralSet::new`]. Returns `None` for too many literals, an empty one, or
-    /// a processor without vectors of bytes.
+    /// Builds the search for `literals`, those of [`LiteralSet::new`]. Returns `None` for too many or too long literals, an
+    /// empty one, or a processor without vectors of bytes.
     pub(crate) fn new(literals: &[&[u8]], fold: bool) -> Option<Self> {
-        if literals.iter().any(|literal| literal.is_empty()) {
-            return None;
-        }
+        let lengths = || literals.iter().map(|literal| literal.len());
+        let longest = lengths()
+            .max()
+            .filter(|_| lengths().all(|length| length > 0))?;
+        let fold = match fold {
+            false => None,
+            true if longest <= FOLDED / 2 => Some(FOLDED + 1 - longest),
+            true => return None,
+        };
         let searcher = Searcher::new(literals)?;
         Some(Self { searcher, fold })
     }
 
-    /// A place before which no literal begins in `text`: where the first one does, or 0 for a text that is too short or too
-    /// long; `None`: no literal is in it.
+    /// A place before which no literal begins in `text`: where the first one does, or what is left of the text is too short;
+    /// `None`: no literal is in it.
     #[inline]
-    pub(crate) fn start(&self, text: &str) -> Option<usize> {
+    pub(crate) fn start(&self, text: &[u8]) -> Option<usize> {
         if text.len() < self.searcher.minimum_len() {
             return Some(0);
         }
         let first = match self.fold {
-            false => self.searcher.find(text),
-            true => {
+            None => self.searcher.find(text),
+            Some(step) => {
                 let mut folded = [0; FOLDED];
                 let Some(folded) = folded.get_mut(..text.len()) else {
-                    return Some(0);
+                    return self.start_in_parts(text, step);
                 };
-                for (byte, lower) in text.bytes().zip(&mut *folded) {
+                for (byte, lower) in text.iter().zip(&mut *folded) {
                     *lower = byte.to_ascii_lowercase();
                 }
                 self.searcher.find(folded)
             }
         };
         first.map(|hit| hit.start())
+    }
+
+    #[cold]
+    fn start_in_parts(&self, text: &[u8], step: usize) -> Option<usize> {
+        let mut from = 0;
+        loop {
+            let end = text.len().min(from + FOLDED);
+            if let Some(start) = self.start(text.get(from..end)?) {
+                return Some(from + start);
+            }
+            if end == text.len() {
+                return None;
+            }
+            from += step;
+        }
     }
 }
 
@@ -89,8 +111,9 @@ pub(crate) struct Hit {
 }
 
 impl LiteralSet {
-    /// Builds the automaton of `literals`. Up to `table_bytes` bytes of literals it is a table of all transitions. With
-    /// `fold`, the literals are in lower case, and ASCII letters match in either case. Returns `None` for too many literals.
+    /// Builds the automaton of `literals`. Up to `table_bytes` bytes of literals it is a table of all transitions, or begins
+    /// where vectors of bytes find the first one. With `fold`, the literals are in lower case, and ASCII letters match in
+    /// either case. Returns `None` for too many literals.
     pub(crate) fn new(literals: &[&[u8]], table_bytes: usize, fold: bool) -> Option<Self> {
         let bytes: usize = literals.iter().map(|literal| literal.len()).sum();
         let table = bytes <= table_bytes;
@@ -98,16 +121,22 @@ impl LiteralSet {
             true => Vec::new(),
             false => padding(literals),
         };
-        let first = (!table).then_some(padding.as_slice());
+        let first = FirstLiteral::new(literals, fold);
+        let kind = match (table, &first) {
+            (true, None) => Some(AhoCorasickKind::DFA),
+            (true, Some(_)) => Some(AhoCorasickKind::ContiguousNFA),
+            (false, _) => None,
+        };
+        let padded = (!table).then_some(padding.as_slice());
         let automaton = AhoCorasick::builder()
             .ascii_case_insensitive(fold)
-            .kind(table.then_some(AhoCorasickKind::DFA))
+            .kind(kind)
             .prefilter(false)
-            .build(first.into_iter().chain(literals.iter().copied()))
+            .build(padded.into_iter().chain(literals.iter().copied()))
             .ok()?;
         Some(Self {
             automaton,
-            first: FirstLiteral::new(literals, fold),
+            first,
             padding: usize::from(!table),
         })
     }
@@ -116,7 +145,7 @@ impl LiteralSet {
     #[inline]
     fn part<'t>(&self, text: &'t str) -> Option<Input<'t>> {
         let start = match &self.first {
-            Some(first) => first.start(text)?,
+            Some(first) => first.start(text.as_bytes())?,
             None => 0,
         };
         Some(Input::new(text).range(start..))
@@ -300,6 +329,10 @@ mod tests {
         for length in [1, 2, 4, 8, 16, 100] {
             texts.extend((0..40).map(|_| (0..length).map(|_| word()).collect::<String>()));
         }
+        // At every place of the parts that are copied in lower case, and across their ends.
+        texts.extend(
+            (FOLDED - 120..2 * FOLDED + 20).map(|before| format!("{:<before$}AAAx1Z", "é")),
+        );
         texts
     }
 
@@ -327,16 +360,17 @@ mod tests {
                     );
                     set.first = kept;
                     assert_eq!(hits.is_empty(), !set.is_match(&text), "{text}");
-                    match (first.start(&text), hits.iter().map(|hit| hit.start).min()) {
-                        (Some(0), _) => {}
+                    let start = first.start(text.as_bytes());
+                    let short = |start| text.len() - start < first.searcher.minimum_len();
+                    match (start, hits.iter().map(|hit| hit.start).min()) {
+                        (Some(start), begins) if short(start) => {
+                            assert!(begins.is_none_or(|begins| start <= begins), "{text}");
+                        }
                         (start, begins) => {
                             assert_eq!(start, begins, "{text}");
                             later += usize::from(start.is_some());
                             none += usize::from(start.is_none());
                         }
-                    }
-                    if fold && text.len() > FOLDED {
-                        assert_eq!(first.start(&text), Some(0));
                     }
                 }
             }
@@ -346,5 +380,7 @@ mod tests {
             "{later}, {none}"
         );
         assert!(FirstLiteral::new(&[b"a", b""], false).is_none());
+        let long = "a".repeat(FOLDED / 2 + 1);
+        assert!(FirstLiteral::new(&[b"b", long.as_bytes()], true).is_none());
     }
 }

@@ -19,7 +19,7 @@ const SHORTEST: usize = 2;
 /// Maximum number of literals of one pattern.
 const MOST: usize = 8;
 
-/// Up to this many bytes of literals a table of all transitions is built.
+/// Up to this many bytes of literals a table of all transitions is built where no vectors of bytes search for them.
 const SMALL: usize = 16_384;
 
 /// With more bytes of literals than this, only a part of each is used.

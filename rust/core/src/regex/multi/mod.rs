@@ -218,7 +218,7 @@ impl PatternSet {
         }
         let ascii = !text.is_empty() && text.is_ascii();
         let first = plan.first_literal.as_ref();
-        let chunks = match first.is_some_and(|first| first.start(text).is_none()) {
+        let chunks = match first.is_some_and(|first| first.start(text.as_bytes()).is_none()) {
             true => &[][..],
             false => &plan.chunks,
         };
