@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from bobcat.bundle.model import Policy
-from bobcat.bundle.parts import LynxId
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Severity
 from bobcat.diagnostics.render import render_text
@@ -29,6 +28,9 @@ from bobcat.ir.canonical import EncodingError
 from bobcat.ir.schema import IrPolicy, IrRule, Profile
 from bobcat.lint.observed import reported
 from bobcat.text.display import safe_text
+
+if TYPE_CHECKING:
+    from bobcat.bundle.parts import LynxId
 
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 UNCOMPILED: tuple[Uncompiled, ...] = get_args(Uncompiled)

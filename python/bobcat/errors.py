@@ -31,14 +31,18 @@ UserWarning
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+TYPE_CHECKING = False  # PERF: see `bobcat.lazy`
 if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
+
     from bobcat.diagnostics.model import Diagnostic
 
-IncompleteCode: TypeAlias = Literal["agent_failed", "reply_cut_off", "reply_refused", "unmediated_tool"]
-"""The codes of `IncompleteReply`, all of them of `RunErrorCode`."""
-FileCode: TypeAlias = Literal["missing", "damaged", "not_loaded", "unsupported"]
+    IncompleteCode: TypeAlias = Literal["agent_failed", "reply_cut_off", "reply_refused", "unmediated_tool"]
+    """The codes of `IncompleteReply`, all of them of `RunErrorCode`."""
+    FileCode: TypeAlias = Literal["missing", "damaged", "not_loaded", "unsupported"]
+
+FILE_CODES: tuple[FileCode, ...] = ("missing", "damaged", "not_loaded", "unsupported")
 """The codes of an `AttachmentError` with which a run ends, all of them of `RunErrorCode`."""
 
 _PACKAGE = __file__.removesuffix("errors.py")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False  # PERF: `import bobcat` imports neither `typing` nor what it needs
+TYPE_CHECKING = False  # PERF: a worker that loads a bundle imports neither `typing` nor what it needs (8 ms)
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

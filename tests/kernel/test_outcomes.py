@@ -19,7 +19,7 @@ from bobcat import (
     durable_approvals,
     jsonl_sink,
 )
-from bobcat.errors import AttachmentError, FileCode, IncompleteReply
+from bobcat.errors import FILE_CODES, AttachmentError, IncompleteReply
 from bobcat.graph.model import GraphResult
 from bobcat.stores.protocol import LeaseLost
 from kernel.scripted import call, seen
@@ -109,7 +109,7 @@ ENDS: dict[str, tuple[str, tuple[object, ...], dict[str, Any]]] = {
     "reply_cut_off": ("failed", (incomplete("reply_cut_off"),), {}),
     "reply_refused": ("failed", (incomplete("reply_refused"),), {}),
     "unmediated_tool": ("failed", (incomplete("unmediated_tool"),), {}),
-    **{code: ("failed", (no_file(code),), {}) for code in get_args(FileCode)},
+    **{code: ("failed", (no_file(code),), {}) for code in FILE_CODES},
 }
 
 

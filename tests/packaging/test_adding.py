@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import bobcat.stores
+from bobcat.cli.commands import COMMANDS
 from bobcat.cli.log import KINDS
-from bobcat.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import campaign
-from bobcat.cli.main import COMMANDS
+from bobcat.cli.commands import COMMANDS
 from screens import SCREENS, SLOW
 from untrusted import untrusted_text
 

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from bobcat import FileStore, SQLiteStore, StoreError
-from bobcat.cli.main import cli
+from bobcat.cli.group import cli
 from kernel.crashing_process import Bank, attempt, tools
 from stores.make_released import RELEASED
 

@@ -7,12 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from bobcat import _core
-from bobcat.cli.main import COMMANDS
+from bobcat.cli.commands import COMMANDS, help_page
 from unit.cli_runner import Run, runner
 
 
@@ -277,6 +278,32 @@ def test_help_lists_every_command_without_loading_one(run: Run) -> None:
         "assert not {'rich', 'yaml', 're2', 'bobcat.compiler', 'bobcat.cli.eval'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("width", [50, 61, 78])
+def test_the_page_of_help_is_as_wide_as_it_may_be(width: int) -> None:
+    page = help_page(width)
+    words = [entry[2] for entry in COMMANDS.values()]
+    assert all(" ".join(summary.split()) in " ".join(page.split()) for summary in words)
+    lines = page.splitlines()
+    assert max(map(len, lines)) <= width
+    for line, following in pairwise(lines):
+        if line.startswith("  ") and following.startswith("    "):
+            assert len(line) + 1 + len(following.split()[0]) > width, "the word had room on the line before"
+
+
+def test_help_follows_the_width_of_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, width in (("70", 68), ("300", 78), ("20", 50)):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert run("--help").out == help_page(width)
+
+
+@pytest.mark.parametrize("words", [(), ("runs",)])
+def test_without_a_command_help_is_printed_line_by_line(run: Run, words: tuple[str, ...]) -> None:
+    done = run(*words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[0] == " ".join(("Usage: bobcat", *words, "[OPTIONS] COMMAND [ARGS]..."))
+    assert len(done.err.splitlines()) > 10
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -17,13 +17,17 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from typing import NamedTuple
 
 from bobcat._core import sha256
 from bobcat.errors import BundleError
 from bobcat.ir.digest import digest as ir_digest
+
+TYPE_CHECKING = False  # PERF: see `bobcat.lazy`
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from dataclasses import dataclass
+else:
+    from bobcat.model.light_dataclass import dataclass
 
 MAGIC = b"\x89BOBCAT\n"
 FORMAT_VERSION = 1
@@ -55,7 +59,8 @@ _ROW = struct.Struct(">16sIQ32s")
 _DIGEST_BYTES = 32
 
 
-class Sections(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sections:
     """Sections of a bundle with verified digests, the policy digest, and the message that signatures sign."""
 
     content: Mapping[str, bytes]
@@ -138,6 +143,8 @@ def write(path: str | os.PathLike[str], data: bytes, *, keep_mode: bool = False)
         with open(path, "wb") as handle:  # a pipe or a device cannot be replaced; a directory raises here
             handle.write(data)
         return
+    from contextlib import suppress  # PERF: 2 ms, which a worker that only reads avoids
+
     directory, name = os.path.split(path)
     temporary = os.path.join(directory, f".{name}.{os.urandom(8).hex()}.part")
     keep_mode = keep_mode and os.path.exists(path)
@@ -153,7 +160,7 @@ def write(path: str | os.PathLike[str], data: bytes, *, keep_mode: bool = False)
             handle.flush()
             os.fsync(handle.fileno())
         if keep_mode:
-            from shutil import copymode  # PERF: 2 ms, which a worker that only reads avoids
+            from shutil import copymode  # PERF: as above
 
             copymode(path, temporary)
         os.replace(temporary, path)
@@ -238,9 +245,13 @@ def _reason(error: Exception) -> str:
 
 def _sync_directory(directory: str) -> None:
     """Make the new directory entry durable, if the platform can open a directory."""
-    with suppress(OSError):
+    try:
         descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)

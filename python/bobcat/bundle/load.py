@@ -6,8 +6,6 @@ Imports neither the compiler nor a YAML parser.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from bobcat._core import is_manifest_of, manifest_head
 from bobcat.bundle import file
@@ -15,7 +13,10 @@ from bobcat.bundle.model import Policy
 from bobcat.bundle.parts import BundleParts
 from bobcat.errors import BundleError
 
+TYPE_CHECKING = False  # PERF: see `bobcat.lazy`
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from bobcat.bundle.host_code import HostFunction
     from bobcat.bundle.manifest import Manifest
     from bobcat.bundle.sign import BundleSignature
@@ -143,6 +144,10 @@ def resolve_host_rules(
     declared: Iterable[HostRule], given: Iterable[HostFunction] | Mapping[str, HostFunction]
 ) -> tuple[HostFunction, ...]:
     """Return one callable for each declared host rule, in declaration order."""
+    if isinstance(given, tuple) and not given and not declared:  # PERF: most bundles
+        return ()
+    from collections.abc import Mapping
+
     by_name: dict[str, list[tuple[str, HostFunction]]] = {}
     for fn in given.values() if isinstance(given, Mapping) else given:
         if not callable(fn):

@@ -7,35 +7,36 @@ decoder, nor the nodes of the IR, before one of them is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bobcat import _core
 from bobcat.bundle import file
-from bobcat.bundle.parts import BundleParts, LynxId
+from bobcat.bundle.parts import BundleParts
 from bobcat.errors import BundleError
 from bobcat.lazy import resolve
 
+TYPE_CHECKING = False  # PERF: see `bobcat.lazy`
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from dataclasses import dataclass
     from datetime import datetime
+    from typing import Any, Self, TypeVar
 
     from bobcat._core import RunState
     from bobcat.bundle.explanation import Explanation
     from bobcat.bundle.host_code import HostFunction
     from bobcat.bundle.manifest import Manifest
+    from bobcat.bundle.parts import LynxId
     from bobcat.bundle.source_map import SourceMap
     from bobcat.bundle.views import PolicyDefaults, RuleView
     from bobcat.diagnostics.model import Diagnostic
     from bobcat.ir.schema import Combine, IrPolicy
     from bobcat.model.decision import ActionRequest, ExecutionContext
+
+    _Cached = TypeVar("_Cached")
 else:
     from bobcat.model.light_dataclass import dataclass
-
-
-_Cached = TypeVar("_Cached")
 
 
 class Policy(_core.Program):

@@ -5,26 +5,25 @@ A worker that only evaluates decodes none of them: this module loads no decoder 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
-
+TYPE_CHECKING = False  # PERF: see `bobcat.lazy`
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from dataclasses import dataclass, field
+    from typing import Any, Protocol
 
     from bobcat.bundle.host_code import HostFunction
     from bobcat.bundle.manifest import Manifest
     from bobcat.bundle.source_map import SourceMap
     from bobcat.diagnostics.model import Diagnostic
+
+    class LynxId(Protocol):
+        """Computes the id that lynx-agent gives a policy. Raises `ValueError` for a policy without one."""
+
+        def __call__(self, *, obligations: bool = False) -> str:
+            """Return the id of lynx-agent 2.5; with `obligations`, of 2.11."""
 else:
     from bobcat.model.light_dataclass import Factory as field
     from bobcat.model.light_dataclass import dataclass
-
-
-class LynxId(Protocol):
-    """Computes the id that lynx-agent gives a policy. Raises `ValueError` for a policy without one."""
-
-    def __call__(self, *, obligations: bool = False) -> str:
-        """Return the id of lynx-agent 2.5; with `obligations`, of 2.11."""
 
 
 @dataclass(frozen=True, slots=True)

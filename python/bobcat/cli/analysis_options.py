@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS, UNREADABLE
+from bobcat.cli.exit_codes import FINDINGS, UNREADABLE
 from bobcat.cli.options import Decorated, FiniteRange
 from bobcat.text.display import safe_name
 

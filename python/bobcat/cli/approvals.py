@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import UNREADABLE
+from bobcat.cli.exit_codes import UNREADABLE
 from bobcat.cli.json_option import json_object
 from bobcat.cli.options import choice_option, format_option
 from bobcat.cli.output import show_list, show_rows, write_json

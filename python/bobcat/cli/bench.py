@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bobcat.cli.failures import FINDINGS, InputError
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import STDIN, PolicySource, asking, policy_command, read_bytes
 from bobcat.cli.options import FiniteRange
 from bobcat.cli.output import console, wants_colour, write_file, write_json

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS, InputError, reason_of
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.inputs import decode, read_bytes, read_private_key
 from bobcat.cli.options import Decorated, format_option
 from bobcat.cli.output import write_json

@@ -16,6 +16,7 @@ import click
 
 from bobcat.cli.inputs import STDIN, decode, read_bytes
 from bobcat.cli.options import Decorated
+from bobcat.cli.plain_eval import request_text
 
 if TYPE_CHECKING:
     from bobcat.model.decision import ActionRequest, Decision
@@ -119,12 +120,8 @@ def _request_text(options: CallOptions) -> str:
         return decode(data, name)
     if options.request_file is not None:
         raise click.UsageError("give a REQUEST file or `--tool`, not both")
-    # The text is passed on unchanged, so that a call has the same meaning here and in a file.
-    request = [f'"tool": {json.dumps(options.tool)}']
-    for name, text in options.parts.items():
-        if text is not None:
-            request.append(f'"{name}": {_json_object(name, _part_text(text))}')
-    return f"{{{', '.join(request)}}}"
+    parts = {name: _json_object(name, _part_text(text)) for name, text in options.parts.items() if text is not None}
+    return request_text(options.tool, parts)
 
 
 def _take_tools(data: dict[str, Any]) -> str | None:

@@ -13,7 +13,8 @@ from bobcat.cli.analysis_options import (
     note_unnamed_tool,
     tool_name,
 )
-from bobcat.cli.failures import USAGE, report_failure
+from bobcat.cli.exit_codes import USAGE
+from bobcat.cli.failures import report_failure
 from bobcat.cli.inputs import PolicySource, policy_command
 from bobcat.cli.output import echo_line, write_json
 

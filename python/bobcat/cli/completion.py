@@ -18,9 +18,10 @@ def completion(shell: str) -> None:
     zsh:  eval "$(bobcat completion zsh)"      in ~/.zshrc, after compinit
     fish: bobcat completion fish | source      in ~/.config/fish/config.fish
     """
-    from bobcat.cli.main import cli
+    from bobcat.cli.commands import COMPLETION_VARIABLE
+    from bobcat.cli.group import cli
 
-    complete = SHELLS[shell](cli, {}, "bobcat", "_BOBCAT_COMPLETE")
+    complete = SHELLS[shell](cli, {}, "bobcat", COMPLETION_VARIABLE)
     script = complete.source_template % complete.source_vars()
     # Click's script for fish ends a description at its first comma.
     click.echo(script.replace('string split ","', 'string split --max 1 ","'))

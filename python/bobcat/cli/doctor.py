@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS, InputError
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import DEFAULT_POLICY, policy_text, read_bytes
+from bobcat.cli.json_document import json_text
 from bobcat.cli.options import format_option
 from bobcat.cli.output import (
     VERDICT_COLOURS,
     console,
-    json_text,
     show_diagnostics,
     wants_colour,
     write_json,

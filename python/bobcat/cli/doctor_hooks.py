@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS, InputError
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError
 from bobcat.cli.hooks.call import HOSTS, Host
 from bobcat.cli.hooks.report import Finding, HostReport
 from bobcat.cli.options import format_option

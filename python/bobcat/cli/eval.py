@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from bobcat.cli.calls import CallOptions, call_options, read_call
-from bobcat.cli.failures import NOT_ALLOWED
+from bobcat.cli.exit_codes import NOT_ALLOWED
 from bobcat.cli.inputs import PolicySource, asking, policy_command
-from bobcat.cli.output import (
-    VERDICT_COLOURS,
-    echo_line,
-    json_text,
-    show_rows,
-    wants_colour,
-    write_json,
-)
+from bobcat.cli.output import VERDICT_COLOURS, echo_line, show_rows, wants_colour, write_json
+from bobcat.cli.plain_eval import decision_rows
 from bobcat.model.decision_json import decision_json
-from bobcat.text.display import safe_json_line, safe_name, safe_names, safe_text
-
-if TYPE_CHECKING:
-    from bobcat.model.decision import Obligation
+from bobcat.text.display import safe_text
 
 
 @policy_command(
@@ -49,18 +38,5 @@ def eval_(source: PolicySource, *, call: CallOptions, exit_code: bool, output_fo
         colour = wants_colour()
         click.secho(str(decision.verdict), fg=VERDICT_COLOURS[decision.verdict], bold=True, color=colour)
         echo_line(f"  reason     {safe_text(decision.reason)}")
-        transformed = decision.transform_args
-        rows = [
-            ("rules", safe_names(decision.matched_rules)),
-            ("approvers", safe_names(decision.approvers)),
-            ("needed", None if decision.approvals_needed == 1 else str(decision.approvals_needed)),
-            ("timeout", None if decision.timeout_seconds is None else f"{decision.timeout_seconds} s"),
-            ("obligations", ", ".join(map(_obligation, decision.obligations)) or None),
-            ("arguments", None if transformed is None else safe_json_line(json_text(transformed))),
-        ]
-        show_rows([(f"  {name}", text) for name, text in rows], width=12)
+        show_rows([(f"  {name}", text) for name, text in decision_rows(decision)], width=12)
     return NOT_ALLOWED if exit_code and decision.verdict not in ("allow", "transform") else 0
-
-
-def _obligation(obligation: Obligation) -> str:
-    return f"{safe_name(obligation.name)} ({obligation.phase})"

@@ -1,4 +1,4 @@
-"""Exit codes, and the report of each user error. Messages go to stderr, without a traceback."""
+"""The report of each user error. Messages go to stderr, without a traceback."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from typing import IO, Any
 
 import click
 
-FINDINGS = 1
-USAGE = 2
-UNREADABLE = 3
-NOT_ALLOWED = 4
-INTERRUPTED = 130
+from bobcat.cli.exit_codes import FINDINGS, NOT_ALLOWED, UNREADABLE
 
 
 class InputError(click.ClickException):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import UNREADABLE
+from bobcat.cli.exit_codes import UNREADABLE
 from bobcat.cli.options import format_option
 from bobcat.cli.output import echo_line, show_list, write_json
 from bobcat.cli.store import since, store_option, with_store

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bobcat.cli.analysis_options import analysis_progress, budget_option, exits_unreadable
-from bobcat.cli.failures import FINDINGS
+from bobcat.cli.exit_codes import FINDINGS
 from bobcat.cli.inputs import open_policy
 from bobcat.cli.options import bundle_options, format_option_of, policy_argument, profile_option, python_rule_option
 from bobcat.cli.output import echo_json, echo_line, write_json

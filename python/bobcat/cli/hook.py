@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from bobcat.cli.failures import USAGE
+from bobcat.cli.exit_codes import USAGE
 from bobcat.cli.hooks.call import HOSTS, Call, HookError, Host
 
 if TYPE_CHECKING:

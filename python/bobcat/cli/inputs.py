@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 from click.core import ParameterSource
 
-from bobcat.cli.failures import FINDINGS, InputError, reason_of
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.options import (
     NARROWING,
     BundleChecks,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bobcat.cli.audit_file import MAX_LINE_BYTES, read_lines
-from bobcat.cli.failures import FINDINGS
+from bobcat.cli.exit_codes import FINDINGS
 from bobcat.cli.options import bundle_checks, bundle_options, format_option, profile_option
 
 if TYPE_CHECKING:

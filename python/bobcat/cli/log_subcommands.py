@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bobcat.cli.failures import FINDINGS, InputError, reason_of
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.inputs import read_bytes, read_private_key
 from bobcat.cli.log import TimeParam
 from bobcat.cli.options import format_option

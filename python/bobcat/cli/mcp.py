@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import NOT_ALLOWED, InputError, reason_of
+from bobcat.cli.exit_codes import NOT_ALLOWED
+from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.options import format_option
 from bobcat.cli.output import echo_line, write_json
 from bobcat.cli.proxy_servers import DEFAULT_NAME, server_options, servers_of

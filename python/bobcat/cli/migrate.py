@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bobcat.cli.doctor import examination_json, show_examination
-from bobcat.cli.failures import FINDINGS, InputError
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError
 from bobcat.cli.fmt import show_diff
 from bobcat.cli.inputs import Profile, compilation_inputs, policy_text, read_bytes
 from bobcat.cli.options import format_option, profile_option

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bobcat.cli.failures import FINDINGS, USAGE, InputError, reason_of
+from bobcat.cli.exit_codes import FINDINGS, USAGE
+from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.options import FiniteRange, format_option
 from bobcat.cli.output import write_json
 from bobcat.cli.test import NOTHING_COLLECTED

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import json
 import linecache
-import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import click
 
 from bobcat.cli.failures import InputError, reason_of
-from bobcat.text.display import safe_json_text, wrapped
+from bobcat.cli.json_document import encoded, json_text
+from bobcat.text.display import wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -122,31 +121,9 @@ def write_json(value: object) -> None:
     echo_json(json_text(value, indent=2))
 
 
-def json_text(value: object, indent: int | None = None) -> str:
-    """Return JSON of plain data that reads back as the same data, including infinities and integers of any length."""
-    mark = f"<{os.urandom(8).hex()}>"
-    most = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)  # a caller that passes a huge integer accepts the conversion time
-    try:
-        text = json.dumps(_plain(value, mark), indent=indent, ensure_ascii=False, allow_nan=False)
-    finally:
-        sys.set_int_max_str_digits(most)
-    return text.replace(f'"-{mark}"', "-1e999").replace(f'"{mark}"', "1e999")
-
-
 def echo_json(text: str) -> None:
     """Print JSON in UTF-8, independent of the encoding of stdout; characters unsafe to display are escaped."""
-    click.echo(safe_json_text(text).encode("utf-8", "backslashreplace"))
-
-
-def _plain(value: object, mark: str) -> object:
-    if isinstance(value, Mapping):
-        return {key: _plain(item, mark) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, mark) for item in value]
-    if isinstance(value, float) and math.isinf(value):
-        return mark if value > 0 else f"-{mark}"
-    return value
+    click.echo(encoded(text))
 
 
 def write_file(path: str, text: str, *, keep_mode: bool = False) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bobcat.cli.analysis_options import budget_option, exits_unreadable
-from bobcat.cli.failures import NOT_ALLOWED
+from bobcat.cli.exit_codes import NOT_ALLOWED
 from bobcat.cli.inputs import open_policy
 from bobcat.cli.options import format_option, profile_option, python_rule_option
 from bobcat.cli.output import echo_line, write_json

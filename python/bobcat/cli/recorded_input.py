@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import USAGE, InputError, report_failure
+from bobcat.cli.exit_codes import USAGE
+from bobcat.cli.failures import InputError, report_failure
 from bobcat.cli.options import Decorated
 from bobcat.text.display import safe_text
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS, USAGE
+from bobcat.cli.exit_codes import FINDINGS, USAGE
 from bobcat.cli.log import TimeParam
 from bobcat.cli.options import choice_option, format_option, profile_option, python_rule_option
 from bobcat.cli.output import write_json

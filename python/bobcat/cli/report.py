@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import USAGE
+from bobcat.cli.exit_codes import USAGE
 from bobcat.cli.inputs import STDIN, PolicySource
+from bobcat.cli.json_document import json_text
 from bobcat.cli.log import TimeParam
 from bobcat.cli.options import bundle_checks, bundle_options, format_option_of, profile_option, python_rule_option
-from bobcat.cli.output import json_text, write_file
+from bobcat.cli.output import write_file
 from bobcat.cli.recorded_input import exits_with_usage, open_logs, parse_map, progress_of, show_damage, tools_of
 from bobcat.cli.test_report import show_errors
 from bobcat.text.display import safe_json_text, safe_text

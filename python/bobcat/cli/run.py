@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS, InputError, report_failure
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError, report_failure
 from bobcat.cli.inputs import decode, read_bytes, read_narrowing
 from bobcat.cli.options import narrow_option
 from bobcat.logs.python_output import safe_python_output

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bobcat.cli.app_object import load_app
-from bobcat.cli.failures import FINDINGS, InputError
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError
 from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
 from bobcat.cli.output import show_rows, write_json

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS, InputError
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError
 from bobcat.cli.options import Decorated, format_option
 from bobcat.cli.output import echo_line, write_json
 from bobcat.cli.runs_filter import STATUSES, conditions_of, filter_options, is_filtered

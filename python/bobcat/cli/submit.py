@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bobcat.cli.calls import FROM_FILE
-from bobcat.cli.failures import FINDINGS, NOT_ALLOWED, UNREADABLE, InputError
+from bobcat.cli.exit_codes import FINDINGS, NOT_ALLOWED, UNREADABLE
+from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import PolicySource, decode, policy_command, read_bytes
+from bobcat.cli.json_document import json_text
 from bobcat.cli.options import check_memory, memory_options
-from bobcat.cli.output import echo_line, json_text, show_rows, write_json
+from bobcat.cli.output import echo_line, show_rows, write_json
 from bobcat.text.display import safe_json_line, safe_names, safe_text
 from bobcat.text.unique_keys import unique_keys
 from bobcat.tools.named_object import load_tool_functions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bobcat.cli.analysis_options import analysis_progress, budget_option, exits_unreadable
-from bobcat.cli.failures import FINDINGS
+from bobcat.cli.exit_codes import FINDINGS
 from bobcat.cli.inputs import PolicySource, policy_command
 from bobcat.cli.output import echo_json, echo_line, write_json
 from bobcat.text.display import safe_name

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from bobcat.cli.failures import FINDINGS, USAGE, reason_of
+from bobcat.cli.exit_codes import FINDINGS, USAGE
+from bobcat.cli.failures import reason_of
 from bobcat.cli.options import FiniteRange, format_option_of
 from bobcat.cli.test_report import Report, show_case, show_errors
 from bobcat.cli.test_update import update

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bobcat.cli.output import echo_json, json_text, show_diagnostics, wants_colour, write_file, write_json
+from bobcat.cli.json_document import json_text
+from bobcat.cli.output import echo_json, show_diagnostics, wants_colour, write_file, write_json
 from bobcat.text.display import safe_text
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, assert_never
 import click
 from click.core import ParameterSource
 
-from bobcat.cli.failures import FINDINGS, InputError
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError
 from bobcat.cli.journal_file import read_journals
 from bobcat.cli.options import format_option
 from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json

@@ -16,7 +16,8 @@ from bobcat.cli.analysis_options import (
     tool_name,
 )
 from bobcat.cli.can import PROVED
-from bobcat.cli.failures import USAGE, report_failure
+from bobcat.cli.exit_codes import USAGE
+from bobcat.cli.failures import report_failure
 from bobcat.cli.inputs import PolicySource, policy_command
 from bobcat.cli.output import echo_line, write_json
 

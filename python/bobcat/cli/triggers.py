@@ -10,8 +10,9 @@ import click
 
 from bobcat.cli.app_object import load_app
 from bobcat.cli.failures import InputError
+from bobcat.cli.json_document import json_text
 from bobcat.cli.options import format_option
-from bobcat.cli.output import echo_json, echo_line, json_text, show_list, show_rows, write_json
+from bobcat.cli.output import echo_json, echo_line, show_list, show_rows, write_json
 from bobcat.cli.store import store_option, with_store
 from bobcat.logs.python_output import safe_python_output
 from bobcat.text.display import safe_text

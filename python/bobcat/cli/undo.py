@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bobcat.cli.failures import FINDINGS, InputError
+from bobcat.cli.exit_codes import FINDINGS
+from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import PolicySource, read_private_key
 from bobcat.cli.options import Decorated, format_option
 from bobcat.cli.output import echo_line, show_list, show_rows, write_json

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS
+from bobcat.cli.exit_codes import FINDINGS
 from bobcat.cli.options import format_option
 from bobcat.cli.output import show_list
 from bobcat.cli.store import since, store_option, with_store

@@ -9,12 +9,15 @@ PERF: `dataclasses` imports `inspect`, 8 ms of processor time, and needs 0.6 ms 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import Any, Never, TypeVar
 
-C = TypeVar("C", bound=type)
+TYPE_CHECKING = False  # PERF: see `bobcat.lazy`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Never, TypeVar
+
+    C = TypeVar("C", bound=type)
 
 
 class _FactoryDefault:

@@ -19,11 +19,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from traceback import walk_tb
-from typing import Any, get_args
+from typing import Any
 
 from bobcat._core import RecordTemplate, Requests, frozen_if_flat
 from bobcat.bundle import Policy
-from bobcat.errors import AttachmentError, FileCode, IncompleteReply
+from bobcat.errors import FILE_CODES, AttachmentError, IncompleteReply
 from bobcat.executors.inline import failure_text, late_text
 from bobcat.journal.records import DuplicateRecord
 from bobcat.logs import logger, traceback_of
@@ -358,7 +358,7 @@ def _code_of(error: BaseException) -> RunErrorCode:
     if isinstance(error, IncompleteReply):
         return error.code
     found = error.code if isinstance(error, AttachmentError) else None
-    return next((code for code in get_args(FileCode) if code == found), "agent_failed")
+    return next((code for code in FILE_CODES if code == found), "agent_failed")
 
 
 def _awaited_here(error: TypeError) -> bool:
