@@ -9,8 +9,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -26,20 +24,6 @@ from timing import duel, seconds
 SIZES = (1, 10, 100, 1_000, 10_000)
 LARGE = 10_000
 BEST_OF = 15  # absolute times have no peer to be compared with in the same run: the best is what the code takes
-WORKER = """
-import sys, time
-start = time.perf_counter()
-import bobcat
-bobcat.evaluate, bobcat.load_bundle
-print(time.perf_counter() - start)
-assert not {"yaml", "re2"} & set(sys.modules), "a worker must not import the front end"
-"""
-LYNX_WORKER = """
-import time
-start = time.perf_counter()
-from lynx.core.policy import compile_policy, evaluate
-print(time.perf_counter() - start)
-"""
 
 
 def main() -> None:
@@ -54,7 +38,6 @@ def main() -> None:
         "evaluate": [evaluate_at(rules) for rules in SIZES],
         "compile": compile_large(),
         "load": load_large(),
-        "import": import_worker(),
     }
     FIGURES.results.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     FIGURES.update(results)
@@ -119,21 +102,6 @@ def load_large() -> dict[str, float]:
         taken = min(seconds(lambda: bobcat.load_bundle(path)) for _ in range(BEST_OF))
     print(f"load      {LARGE:>6} rules  {taken * 1000:.1f} ms ({size:,} bytes)", flush=True)
     return {"rules": LARGE, "ms": round(taken * 1000, 1), "bytes": size}
-
-
-def import_worker() -> dict[str, float]:
-    """Importing what a worker needs, in a fresh interpreter; byte code is cached, as it is where people work."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-    def milliseconds(code: str) -> float:
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-        return float(done.stdout) * 1000
-
-    pairs = [(milliseconds(WORKER), milliseconds(LYNX_WORKER)) for _ in range(BEST_OF)]
-    ours, theirs = (round(min(side), 1) for side in zip(*pairs, strict=True))
-    print(f"import    a worker  bobcat {ours} ms  lynx-agent {theirs} ms", flush=True)
-    return {"ms": ours, "lynx_ms": theirs}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from page_figures import ROOT, Figures, Results
 
 def table(results: Results) -> str:
     """The Markdown of the figures."""
-    compiled, loaded, worker = results["compile"], results["load"], results["import"]
+    compiled, loaded = results["compile"], results["load"]
     machine, versions = results["machine"], results["versions"]
     return "\n".join(
         (
@@ -19,12 +19,11 @@ def table(results: Results) -> str:
             "",
             f"Compiling {compiled['rules']:,} rules from YAML takes {compiled['bobcat_s']:.2f} s, "
             f"{compiled['ratio']:.1f} times less than lynx-agent's {compiled['lynx_s']:.2f} s. Loading them from a "
-            f"bundle takes {loaded['ms']:.0f} ms. A worker imports Bobcat in {worker['ms']:.0f} ms, "
-            f"lynx-agent in {worker['lynx_ms']:.0f}.",
+            f"bundle takes {loaded['ms']:.0f} ms. [Start-up](docs/explanation/performance.md#start-up) is measured apart.",
             "",
             f"Measured by `{results['command']}` against lynx-agent {versions['lynx-agent']} in one run: "
             f"CPython {machine['python']}, {machine['cpu']}, {machine['cores']} cores. "
-            "Times are medians; for loading and importing, the best of 15. "
+            "Times are medians; for loading, the best of 15. "
             "The workload is in `benches/corpora`.",
             "",
         )
