@@ -19,7 +19,8 @@ def table(results: Results) -> str:
             "",
             f"Compiling {compiled['rules']:,} rules from YAML takes {compiled['bobcat_s']:.2f} s, "
             f"{compiled['ratio']:.1f} times less than lynx-agent's {compiled['lynx_s']:.2f} s. Loading them from a "
-            f"bundle takes {loaded['ms']:.0f} ms. [Start-up](docs/explanation/performance.md#start-up) is measured apart.",
+            f"bundle takes {loaded['ms']:.0f} ms. "
+            "[Start-up](docs/explanation/performance.md#start-up) is measured apart.",
             "",
             f"Measured by `{results['command']}` against lynx-agent {versions['lynx-agent']} in one run: "
             f"CPython {machine['python']}, {machine['cpu']}, {machine['cores']} cores. "
