@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -135,6 +137,14 @@ def test_an_interrupt_while_the_call_is_read_is_reported(run: Run, monkeypatch: 
     monkeypatch.setattr("bobcat.cli.plain_eval._request", interrupted)
     done = run("eval", "b.bobcat")
     assert (done.code, done.out, done.err) == (130, "", "aborted\n")
+
+
+@pytest.mark.parametrize("words", [("--help",), ("eval", *PLAIN[0])], ids=" ".join)
+def test_a_stream_of_the_caller_gets_the_output(run: Run, words: tuple[str, ...]) -> None:
+    expected = run(*words).out
+    with redirect_stdout(io.StringIO()) as given, pytest.raises(SystemExit):
+        entry.main(list(words))
+    assert given.getvalue() == expected
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")

@@ -18,7 +18,7 @@ def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with one of the codes of `docs/reference/cli.md`."""
     _prepare_streams()
     words = sys.argv[1:] if args is None else args
-    if COMPLETION_VARIABLE not in os.environ:
+    if COMPLETION_VARIABLE not in os.environ and isinstance(sys.stdout, io.TextIOWrapper):
         answered = _without_click(words)
         if answered is not None and _written(answered[0]):
             sys.exit(answered[1])
@@ -27,10 +27,10 @@ def main(args: list[str] | None = None) -> NoReturn:
     sys.exit(run(args))
 
 
-def _without_click(words: list[str]) -> tuple[bytes, int] | None:
+def _without_click(words: list[str]) -> tuple[str | bytes, int] | None:
     """Return the output and the exit code of the command lines that need no click; None for the others."""
     if words in (["--help"], ["-h"]):
-        return help_page().encode(), 0
+        return help_page(), 0
     if words[:1] == ["eval"]:
         from bobcat.cli.plain_eval import plain_eval
 
@@ -42,10 +42,13 @@ def _without_click(words: list[str]) -> tuple[bytes, int] | None:
     return None
 
 
-def _written(output: bytes) -> bool:
+def _written(output: str | bytes) -> bool:
     """Write to stdout; return false if that is impossible, which `run` reports."""
     try:
-        sys.stdout.buffer.write(output)
+        if isinstance(output, str):
+            sys.stdout.write(output)
+        else:
+            sys.stdout.buffer.write(output)
         sys.stdout.flush()
     except OSError:
         return False

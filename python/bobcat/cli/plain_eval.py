@@ -35,7 +35,7 @@ class PlainCall(NamedTuple):
     exit_code: bool
 
 
-def plain_eval(words: list[str]) -> tuple[bytes, int] | None:
+def plain_eval(words: list[str]) -> tuple[str | bytes, int] | None:
     """Return the output and the exit code of `bobcat eval WORDS`; None if the command has to answer.
 
     Standard input that was read can be read again.
@@ -60,12 +60,13 @@ def plain_eval(words: list[str]) -> tuple[bytes, int] | None:
         decision = evaluate(bundle, request)
     except (OSError, ValueError, RecursionError):  # the command says what is wrong
         return None
+    output: str | bytes
     if call.given.get("format") == "json":
         output = json_document({"bundle": bundle.id, **decision_json(decision)}) + b"\n"
     else:
         lines = [str(decision.verdict), f"  reason     {safe_text(decision.reason)}"]
         lines += [f"  {name:<{_NAME_WIDTH - 2}} {text}" for name, text in decision_rows(decision) if text]
-        output = "".join(f"{line}\n" for line in lines).encode(sys.stdout.encoding, "backslashreplace")
+        output = "".join(f"{line}\n" for line in lines)
     denied = decision.verdict not in ("allow", "transform")
     return output, NOT_ALLOWED if call.exit_code and denied else 0
 
