@@ -84,7 +84,8 @@ def test_decision_records_are_numbered_without_gap_or_repetition() -> None:
 def test_the_command_line_page_shows_every_command_and_its_options() -> None:
     import click
 
-    from bobcat.cli.main import COMMANDS, cli
+    from bobcat.cli.commands import COMMANDS
+    from bobcat.cli.group import cli
 
     page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     context = click.Context(cli, info_name="bobcat")
@@ -119,7 +120,7 @@ def test_a_workflow_calls_commands_with_options_that_they_have(page: Path, text:
     import click
     import yaml
 
-    from bobcat.cli.main import cli
+    from bobcat.cli.group import cli
 
     calls = [shlex.split(step["run"]) for step in _steps(text) if step.get("run", "").startswith("bobcat ")]
     actions = [step for step in _steps(text) if ".github/actions/bobcat" in step.get("uses", "")]
