@@ -163,9 +163,16 @@ lint: setup  ## lint Python, Rust, its documentation and the import contracts
 	RUSTDOCFLAGS="--deny warnings" cargo doc --quiet --locked --workspace --no-deps --features bobcat-core/analysis
 
 .PHONY: types
-types: build  ## mypy --strict, and the stub of the Rust module against the module
+types: mypy stubs  ## mypy --strict, and the stub of the Rust module against the module
+
+.PHONY: mypy
+mypy: setup
 	$(call say,types)
 	$(BIN)/mypy
+
+.PHONY: stubs
+stubs: build
+	$(call say,stubs)
 	$(BIN)/python -m mypy.stubtest bobcat._core
 
 .PHONY: bench-gate
@@ -189,8 +196,8 @@ PAIRS := -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .PHONY: check
 check:  ## all that CI runs; the test summary comes last
-	$(MAKE) $(PAIRS) build fmt-check lint docs test-rust
-	$(MAKE) $(PAIRS) types gate-counts
+	$(MAKE) $(PAIRS) build fmt-check lint docs test-rust mypy
+	$(MAKE) $(PAIRS) stubs gate-counts
 	$(MAKE) gate-times smoke-pythons test-python
 
 .PHONY: check-slow

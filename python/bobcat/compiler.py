@@ -21,7 +21,7 @@ from bobcat.errors import PolicyCompileError, PolicyWarning, warn_caller
 from bobcat.frontend.builder.rules import AnyPythonRule, BuiltPolicy, take_built, texts_of
 from bobcat.frontend.files import Inputs, PolicyFiles
 from bobcat.frontend.profiles import lower, with_python
-from bobcat.frontend.python.host import Priorities, PythonRules, Uncompiled, to_rules
+from bobcat.frontend.python.rules import Priorities, PythonRules, Uncompiled
 from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.yaml.encoding import decode
 from bobcat.ir.canonical import EncodingError
@@ -91,9 +91,13 @@ def compile_with(
     uncompiled = _read_uncompiled(uncompiled, host)
     written, built, functions = take_built(source, python_rules)
     lowered = lower(written, source_path, profile, built, inputs)
-    python = to_rules(
-        functions, python_rule_priorities, profile=profile, uncompiled=uncompiled, sources=lowered.sources
-    )
+    python = PythonRules()
+    if functions or python_rule_priorities != ():
+        from bobcat.frontend.python.host import to_rules  # PERF: 20 ms that most policies do without
+
+        python = to_rules(
+            functions, python_rule_priorities, profile=profile, uncompiled=uncompiled, sources=lowered.sources
+        )
     lowered = with_python(lowered, python)
     found = reported(lowered.findings)
     if profile == "strict" and lowered.policy is not None:

@@ -10,7 +10,8 @@ import pytest
 
 import campaign
 from bobcat import PolicyCompileError, PolicyWarning, compile_policy, request_from_json
-from bobcat.doctor import examine, probe_requests
+from bobcat.doctor import probe_requests
+from bobcat.doctor.examine import examine
 from oracle.lynx_policies import as_text, policy
 
 pytestmark = pytest.mark.campaign

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import bobcat
-from bobcat.doctor import examine
+from bobcat.doctor.examine import examine
 from bobcat.errors import PolicyWarning
 from unit.cli_runner import Run, runner
 

@@ -9,7 +9,7 @@ from yaml.nodes import MappingNode
 from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.diagnostics.model import Diagnostic, Span
 from bobcat.frontend.profiles import lower, with_python
-from bobcat.frontend.python.host import PythonRules
+from bobcat.frontend.python.rules import PythonRules
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.strict.document import Document
 from bobcat.frontend.yaml.source import compose

@@ -70,7 +70,6 @@ def check(
     Exits with 0 without errors, with 1 if there is an error, with 3 if a file cannot be read.
     """
     from bobcat.diagnostics.render import render_json
-    from bobcat.diagnostics.sarif import render_sarif
 
     paths, found = _paths(policies or (DEFAULT_POLICY,))
     tools = None
@@ -88,6 +87,8 @@ def check(
         case "json":
             echo_json(render_json(found))
         case "sarif":
+            from bobcat.diagnostics.sarif import render_sarif
+
             echo_json(render_sarif(found))
         case _:
             _show(found, {**texts, **sources}, len(sources))
@@ -133,13 +134,15 @@ def findings_of(
     """
     from bobcat.bundle import is_bundle
     from bobcat.frontend.builder.rules import take_built
-    from bobcat.frontend.python import PythonRules, to_rules
     from bobcat.frontend.result import LoweringResult
     from bobcat.frontend.yaml.encoding import decode
     from bobcat.lint.check import check_source
 
     if path.endswith(MODULE):
-        from bobcat.build.rule_module import is_policy  # PERF: checking a text needs no builder
+        # PERF: checking a text needs neither the builder nor the compiler of Python rules.
+        from bobcat.build.rule_module import is_policy
+        from bobcat.frontend.python.host import to_rules
+        from bobcat.frontend.python.rules import PythonRules
 
         module = read_rules(path)
         if imports:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from bobcat.diagnostics.model import Span
-    from bobcat.doctor import Difference, Examination, StrictRefusal
+    from bobcat.doctor.examine import Difference, Examination, StrictRefusal
     from bobcat.model.decision import Decision
 
 
@@ -60,7 +60,7 @@ def doctor(policy: str, output_format: str) -> int:
     `bobcat doctor hooks` checks the hooks of coding agents instead.
     """
     from bobcat.bundle import is_bundle
-    from bobcat.doctor import examine
+    from bobcat.doctor.examine import examine
 
     data, name = read_bytes(policy)
     if is_bundle(data):

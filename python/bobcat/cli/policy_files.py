@@ -11,8 +11,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from bobcat.testing.suites.model import SUFFIXES
-
 ENDINGS = (".yaml", ".yml")
 _KEY = re.compile(r"""^(?:\{\s*)?["']?(rules|capabilities|predicates|defaults|apiVersion)["']?\s*:""", re.MULTILINE)
 
@@ -52,6 +50,8 @@ def _files(directory: str) -> list[str]:
 
 
 def _may_be_policy(name: str) -> bool:
+    from bobcat.testing.suites.model import SUFFIXES  # PERF: only directories have suites to leave out
+
     return name.endswith(ENDINGS) and not name.endswith(SUFFIXES)
 
 

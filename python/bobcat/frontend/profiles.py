@@ -10,7 +10,7 @@ from bobcat.frontend.builder.rules import BuiltRule, with_built
 from bobcat.frontend.files import NO_INPUTS, Inputs
 from bobcat.frontend.guard_rules import with_guard_rules
 from bobcat.frontend.observation import Finding, Observation
-from bobcat.frontend.python.host import PythonRules
+from bobcat.frontend.python.rules import PythonRules
 from bobcat.frontend.result import LoweringResult
 from bobcat.ir.schema import Profile, Source
 from bobcat.ir.spelling import source_name

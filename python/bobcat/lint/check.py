@@ -10,7 +10,7 @@ from bobcat.diagnostics.model import Diagnostic, Span
 from bobcat.frontend.builder.rules import BuiltPolicy, BuiltRule, take_built
 from bobcat.frontend.files import NO_INPUTS, Inputs
 from bobcat.frontend.profiles import lower, with_python
-from bobcat.frontend.python.host import PythonRules
+from bobcat.frontend.python.rules import PythonRules
 from bobcat.frontend.report import place
 from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.yaml.source import collector_paused

@@ -15,7 +15,7 @@ import msgspec
 
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.diagnostics.render import render_text
-from bobcat.doctor import Examination, examine
+from bobcat.doctor.examine import Examination, examine
 from bobcat.errors import PolicyCompileError
 from bobcat.formatting.line_ends import as_in, with_lf
 from bobcat.formatting.tree import Unformattable, Value, read_tree

@@ -7,7 +7,3 @@
     (text,      (names,      (one node of Python to one of code;
      checked)    kinds)       constructs without an exact counterpart are errors)
 """
-
-from bobcat.frontend.python.host import Priorities, PythonRules, Uncompiled, to_rules
-
-__all__ = ["Priorities", "PythonRules", "Uncompiled", "to_rules"]

@@ -8,9 +8,7 @@ every callable as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
 
 from bobcat.bundle.host_code import HostFunction, host_code, host_name, is_async
 from bobcat.bundle.source_map import RuleSource
@@ -21,32 +19,10 @@ from bobcat.frontend.python.analysis.refusal import LoweringProblem
 from bobcat.frontend.python.analysis.source import NoSource, source_of
 from bobcat.frontend.python.lower import LoweredFunction, lower_function
 from bobcat.frontend.python.lowering.inlining import target_of
+from bobcat.frontend.python.rules import Priorities, PythonRules, Uncompiled
 from bobcat.ir.construct import evaluation_key
 from bobcat.ir.schema import AnyRule, Definition, HostRule, Profile
 from bobcat.model.rule_decorator import options_of
-
-Priorities = Mapping[str, int] | Iterable[tuple[str, int]] | Sequence[int]
-"""Priorities of Python rules: by name, or one for each rule in order. The default is that of `@rule`, or 0."""
-
-Uncompiled = Literal["error", "callable"]
-"""Handling of a Python rule that cannot be compiled: an error, or a callable that the bundle needs."""
-
-
-@dataclass(frozen=True, slots=True)
-class PythonRules:
-    """Python rules in evaluation order. `places` and `files` are parallel to `rules`; a callable has no file.
-
-    `callables` have the order of the host rules in `rules`. `sources` are texts by file, and
-    `memory` has the definitions that the rules read.
-    """
-
-    rules: tuple[AnyRule, ...] = ()
-    places: tuple[RuleSource, ...] = ()
-    callables: tuple[HostFunction, ...] = ()
-    memory: Mapping[str, Definition] = field(default_factory=dict)
-    files: tuple[str, ...] = ()
-    sources: Mapping[str, str] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
 
 
 def to_rules(

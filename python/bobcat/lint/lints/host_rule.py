@@ -10,9 +10,13 @@ Fix: by hand.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Findings, Span
-from bobcat.frontend.python.analysis.refusal import RefusalKind
+
+if TYPE_CHECKING:
+    from bobcat.frontend.python.analysis.refusal import RefusalKind
 
 CODES = ("W0115", "W0116")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode
 
@@ -20,10 +20,12 @@ from bobcat._core import check_pattern
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Findings, Span
 from bobcat.frontend.lynx.match import OPERATORS, Clause
-from bobcat.frontend.lynx.policy import WrittenPolicy, WrittenRule
 from bobcat.frontend.lynx.source import MERGE, children, entries, value_nodes
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.language.paths import PATHS
+
+if TYPE_CHECKING:
+    from bobcat.frontend.lynx.policy import WrittenPolicy, WrittenRule
 
 CODES = tuple(f"W{number:04}" for number in range(201, 217))
 
