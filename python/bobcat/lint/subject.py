@@ -75,6 +75,8 @@ class RuleFacts:
         self.conditions: tuple[PathCondition, ...] = self.leaves if simple else conditions(rule)
         """The conjuncts of its match."""
         self.conjunction = Conjunction(self.conditions)
+        self.never = self.conjunction.clash
+        """The match is syntactically always false."""
         self.permits = rule.verdict in PERMITS
         """It permits calls."""
 
@@ -91,11 +93,6 @@ class RuleFacts:
     def tools(self) -> tuple[str, ...]:
         """Return the tools that the rule names; empty if it is about any tool."""
         return named_tools(self.rule)
-
-    @property
-    def never(self) -> bool:
-        """Return true if the match is syntactically always false."""
-        return self.conjunction.clash
 
     @lazy
     def negated(self) -> tuple[PlacedLeaf, ...]:

@@ -11,7 +11,7 @@ from bobcat.bundle.source_map import RuleSource
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import check_keys, number, string, wrong_type
-from bobcat.frontend.strict.marks import qualified
+from bobcat.frontend.strict.marks import FileMark, qualified
 from bobcat.frontend.strict.matches import MatchLowering
 from bobcat.frontend.strict.obligations import Obligations
 from bobcat.frontend.strict.operand_help import as_item
@@ -133,7 +133,7 @@ class Rules:
             monitored=monitored,
         )
         place = self._matches.position(node, node)
-        file = self._report.file_number(node)
+        file = self._report.file_number(node) if isinstance(node.start_mark, FileMark) else 0
         leaves, files = self._matches.take_places(match, place, file)
         return rule, RuleSource(file, *place, description, order, leaves, (), files)
 

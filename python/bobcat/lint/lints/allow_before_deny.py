@@ -48,6 +48,8 @@ def check(subject: LintContext) -> Findings:
         if len(found) > subject.most:
             subject.capped["allow-before-deny"] += 1
         for allow in found[: subject.most]:
+            if allow.conjunction.clashes(facts.conjunction):  # PERF: most pairs
+                continue
             shown = _overlap(subject, allow, facts)
             if shown is not None:
                 verdict = facts.rule.verdict
@@ -56,8 +58,10 @@ def check(subject: LintContext) -> Findings:
 
 
 def _overlap(subject: LintContext, allow: RuleFacts, deny: RuleFacts) -> str | None:
-    """Return a call that two rules both match, empty if none could be found; None if they are not to be reported."""
-    if allow.conjunction.clashes(deny.conjunction) or not _share_tools(allow, deny):
+    """Return a call that two rules without a clash both match, empty if none could be found; None if they are not to be
+    reported.
+    """
+    if not _share_tools(allow, deny):
         return None
     if subject.calls.exhausted and not deny.reads - allow.reads - {("tool",)}:
         return None  # PERF: no call can be found, and N0101 reports that

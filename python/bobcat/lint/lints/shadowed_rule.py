@@ -117,16 +117,15 @@ class _Filed:
 
 def check(subject: LintContext) -> Findings:
     """Find the rules for which an earlier rule leaves no calls."""
-    keys = {facts.index: [_filed_keys(item) for item in facts.conditions] for facts in subject.rules}
-    rarity = Counter(chain.from_iterable(chain.from_iterable(keys.values())))
+    keys = [[_filed_keys(item) for item in facts.conditions] for facts in subject.rules]
+    rarity = Counter(chain.from_iterable(chain.from_iterable(keys)))
     most = max(LEAST_CANDIDATES, MAX_COMPARISONS // (len(subject.rules) or 1))
     # INVARIANT: a rule is indexed under every key of its rarest conjunct; a leaf that implies the conjunct has one of
     # them.
     filed = _Filed()
-    for facts in subject.rules:
+    for facts, own in zip(subject.rules, keys, strict=True):
         if facts.never:
             continue
-        own = keys[facts.index]
         candidates, capped = filed.candidates(facts, own, most)
         if capped:
             subject.capped["shadowed-rule"] += 1

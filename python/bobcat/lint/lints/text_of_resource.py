@@ -12,6 +12,7 @@ Fix: by hand.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from bobcat.diagnostics.model import Findings
 from bobcat.language.facets import FACETS
@@ -45,10 +46,17 @@ def check(subject: LintContext) -> Findings:
 def _of_rule(subject: LintContext, facts: RuleFacts) -> Findings:
     parsed = {item.path for item in facts.leaves if item.leaf.op in FACETS}
     for item in facts.leaves:
-        name = _LAST_WORD.fullmatch(item.path[-1])
-        instead = _FACETS.get(name[1].lower()) if name else None
-        tests_text = item.leaf.op in _TEXT_OPERATORS
-        if item.path[0] == "args" and tests_text and instead and item.path not in parsed:
+        if item.path[0] != "args" or item.leaf.op not in _TEXT_OPERATORS:
+            continue
+        instead = _facet_of(item.path[-1])
+        if instead is not None and item.path not in parsed:
             facet = instead if facts.rule.verdict in PERMITS else instead.replace(".all.", ".any.")
             yield subject.at_leaf("N0104", facts, item, operator=item.leaf.op, facet=facet)
             return
+
+
+@lru_cache(maxsize=4_096)
+def _facet_of(argument: str) -> str | None:
+    """Return the part or operator that tests the meaning of an argument, by its name."""
+    name = _LAST_WORD.fullmatch(argument)
+    return _FACETS.get(name[1].lower()) if name else None
