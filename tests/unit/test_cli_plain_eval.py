@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -128,6 +129,24 @@ def test_the_command_answers_all_others(words: tuple[str, ...]) -> None:
 def test_a_terminal_gets_colours_from_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert plain_eval(list(PLAIN[0])) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("name", ["b.bobcat", "policy.yaml", "request.json", "broken.json"])
+def test_a_pipe_in_place_of_a_file_is_read_once(name: str) -> None:
+    os.mkfifo("pipe")
+    given = ["pipe" if each == name else each for each in ("b.bobcat", "request.json")]
+    if "pipe" not in given:
+        given = ["pipe", "request.json"] if name == "policy.yaml" else ["b.bobcat", "pipe"]
+    command = [sys.executable, "-m", "bobcat", "eval"]
+    expected = subprocess.run(
+        [*command, *(name if each == "pipe" else each for each in given)], capture_output=True, text=True, check=False
+    )
+    with subprocess.Popen([*command, *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        Path("pipe").write_bytes(Path(name).read_bytes())
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (expected.returncode, expected.stdout, expected.stderr)
 
 
 def test_an_interrupt_while_the_call_is_read_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

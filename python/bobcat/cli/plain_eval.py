@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +24,6 @@ STDIN = "-"
 _FORMATS = ("text", "json")
 _PARTS = ("args", "declared", "context")
 _VALUED = ("tool", "format", *_PARTS)
-_NAME_WIDTH = 12
 
 
 class PlainCall(NamedTuple):
@@ -65,14 +65,14 @@ def plain_eval(words: list[str]) -> tuple[str | bytes, int] | None:
         output = json_document({"bundle": bundle.id, **decision_json(decision)}) + b"\n"
     else:
         lines = [str(decision.verdict), f"  reason     {safe_text(decision.reason)}"]
-        lines += [f"  {name:<{_NAME_WIDTH - 2}} {text}" for name, text in decision_rows(decision) if text]
+        lines += [f"  {name:<10} {text}" for name, text in decision_rows(decision) if text]
         output = "".join(f"{line}\n" for line in lines)
     denied = decision.verdict not in ("allow", "transform")
     return output, NOT_ALLOWED if call.exit_code and denied else 0
 
 
 def _plain_call(words: list[str]) -> PlainCall | None:
-    """Read a plain command line; None for one with other options, or with a mistake."""
+    """Read a plain command line; None for one with other options, with a mistake, or with paths that are no files."""
     paths: list[str] = []
     given: dict[str, str] = {}
     exit_code = False
@@ -92,6 +92,8 @@ def _plain_call(words: list[str]) -> PlainCall | None:
     policy, request = [*paths, None, None][:2]
     parts = any(name in given for name in _PARTS)
     if policy in (None, STDIN) or len(paths) > 2 or given.get("format", "text") not in _FORMATS:
+        return None
+    if not all(path == STDIN or os.path.isfile(path) for path in paths):  # what is no file can be read once only
         return None
     if (request is not None) if "tool" in given else parts:
         return None
