@@ -93,7 +93,7 @@ def _plain_call(words: list[str]) -> PlainCall | None:
     parts = any(name in given for name in _PARTS)
     if policy in (None, STDIN) or len(paths) > 2 or given.get("format", "text") not in _FORMATS:
         return None
-    if not all(path == STDIN or os.path.isfile(path) for path in paths):  # what is no file can be read once only
+    if not all(path == STDIN or os.path.isfile(path) for path in paths):  # a pipe can be read only once
         return None
     if (request is not None) if "tool" in given else parts:
         return None
