@@ -245,13 +245,11 @@ def _reason(error: Exception) -> str:
 
 def _sync_directory(directory: str) -> None:
     """Make the new directory entry durable, if the platform can open a directory."""
-    try:
+    from contextlib import suppress
+
+    with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import click
 
 from bobcat.cli.failures import InputError, reason_of
-from bobcat.cli.json_document import encoded, json_text
+from bobcat.cli.json_document import encoded, json_document
 from bobcat.text.display import wrapped
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def hanging(out: Console, text: Text, indent: str = "    | ") -> Text:
 
 def write_json(value: object) -> None:
     """Print one JSON document."""
-    echo_json(json_text(value, indent=2))
+    click.echo(json_document(value))
 
 
 def echo_json(text: str) -> None:

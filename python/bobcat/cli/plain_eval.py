@@ -44,14 +44,13 @@ def plain_eval(words: list[str]) -> tuple[str | bytes, int] | None:
     if call is None:
         return None
     from bobcat._core import evaluate
-    from bobcat.bundle.file import MAGIC
-    from bobcat.bundle.load import load_bundle
+    from bobcat.bundle.load import is_bundle, load_bundle
     from bobcat.model.decision_json import decision_json
 
     try:
         with open(call.policy, "rb") as file:
             data = file.read()
-        if not data.startswith(MAGIC):
+        if not is_bundle(data):
             return None
         bundle = load_bundle(data)
         request = _request(call)
