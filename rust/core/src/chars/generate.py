@@ -1,7 +1,8 @@
 """Writes `tables.rs` beside this file: the characters of Unicode 14.0 as CPython 3.11 has them.
 
-Run with CPython 3.11: `python3.11 rust/core/src/chars/generate.py`. The tables are committed; a build never runs this. Another
-version of Unicode changes decisions: `docs/reference/semantics.md` names this one, and a test compares all characters.
+Run with CPython 3.11: `python3.11 rust/core/src/chars/generate.py`. The tables are committed; a build never runs this.
+Another version of Unicode changes decisions: `docs/reference/semantics.md` names this one, and a test compares all
+characters.
 """
 
 from __future__ import annotations
