@@ -7,6 +7,7 @@ use std::cell::RefCell;
 
 use pyo3::exceptions::{PyException, PyKeyError};
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMappingProxy, PyString, PyTuple, PyType,
@@ -238,10 +239,11 @@ impl<'r, 'py> PyValue<'r, 'py> {
 
     /// Microseconds since the epoch of an aware datetime; `None` for a naive one, or one whose time zone fails.
     fn micros(&self) -> Option<i64> {
-        let answer = self.try_micros();
-        answer.unwrap_or_else(|error| {
-            self.session.defer_error(error);
-            None
+        self.session.instant(&self.object, || {
+            self.try_micros().unwrap_or_else(|error| {
+                self.session.defer_error(error);
+                None
+            })
         })
     }
 
@@ -561,9 +563,10 @@ pub(crate) fn is_exception(py: Python<'_>, error: &PyErr) -> bool {
 
 /// A `timedelta` in microseconds.
 fn micros_of(delta: &Bound<'_, PyAny>) -> PyResult<i64> {
-    let days: i64 = delta.getattr("days")?.extract()?;
-    let seconds: i64 = delta.getattr("seconds")?.extract()?;
-    let micros: i64 = delta.getattr("microseconds")?.extract()?;
+    let py = delta.py();
+    let days: i64 = delta.getattr(intern!(py, "days"))?.extract()?;
+    let seconds: i64 = delta.getattr(intern!(py, "seconds"))?.extract()?;
+    let micros: i64 = delta.getattr(intern!(py, "microseconds"))?.extract()?;
     Ok((days * 86_400 + seconds) * 1_000_000 + micros)
 }
 
