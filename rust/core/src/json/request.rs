@@ -25,16 +25,19 @@ pub(super) const CAPS: Caps = Caps {
 pub struct JsonRequest<'a> {
     pub(super) tool: Json<'a>,
     pub(super) args: Json<'a>,
-    pub(super) frame: Arc<Frame<'a>>,
+    /// PERF: no counted reference, which takes two locked instructions for each request that is read.
+    pub(super) frame: Box<Frame<'a>>,
 }
 
 /// The values of `declared` and `context`, by field; absent fields have a default.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Frame<'a> {
     /// Something that owns nothing, for an absent field.
     values: [Json<'a>; Field::ALL.len()],
     /// A bit for each field that is there.
     present: u32,
+    /// A bit for each field whose value owns something.
+    owning: u32,
     pub(super) timestamp: Instant,
 }
 
@@ -45,6 +48,7 @@ impl Default for Frame<'_> {
         Self {
             values: [const { Json::Null }; Field::ALL.len()],
             present: 0,
+            owning: 0,
             timestamp: Instant::default(),
         }
     }
@@ -57,27 +61,39 @@ impl<'a> Frame<'a> {
         self.values.get(field as usize).filter(|_| there)
     }
 
-    /// Returns the place of a field that is there from now on.
+    /// Fills the place of a field, which is there from now on and owns nothing so far; returns what `fill` does.
     #[inline]
-    pub(super) fn place(&mut self, field: Field) -> Option<&mut Json<'a>> {
-        self.present |= 1 << (field as u32);
-        self.values.get_mut(field as usize)
+    pub(super) fn fill<T>(
+        &mut self,
+        field: Field,
+        fill: impl FnOnce(&mut Json<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let place = self.values.get_mut(field as usize)?;
+        let filled = fill(place)?;
+        let bit = 1 << (field as u32);
+        self.present |= bit;
+        if place.owns() {
+            self.owning |= bit;
+        }
+        Some(filled)
     }
 
     fn put(&mut self, field: Field, value: Json<'a>) {
-        if let Some(place) = self.place(field) {
+        self.fill(field, |place| {
             *place = value;
-        }
+            Some(())
+        });
     }
 
-    /// Makes every field absent; `each` leaves something that owns nothing.
+    /// Makes every field absent; `each` leaves something that owns nothing in the places of values that do.
     #[inline]
     pub(super) fn clear(&mut self, mut each: impl FnMut(&mut Json<'a>)) {
-        while self.present != 0 {
-            if let Some(place) = self.values.get_mut(self.present.trailing_zeros() as usize) {
+        self.present = 0;
+        while self.owning != 0 {
+            if let Some(place) = self.values.get_mut(self.owning.trailing_zeros() as usize) {
                 each(place);
             }
-            self.present &= self.present - 1;
+            self.owning &= self.owning - 1;
         }
         self.timestamp = Instant::default();
     }
@@ -239,7 +255,7 @@ impl<'a> JsonRequest<'a> {
         Ok(Self {
             tool,
             args: args.unwrap_or_else(empty),
-            frame: Arc::new(frame),
+            frame: Box::new(frame),
         })
     }
 
@@ -309,7 +325,7 @@ impl<'a> Request for JsonRequest<'a> {
         Ok(Self {
             tool: self.tool.clone(),
             args: from_made(args)?,
-            frame: Arc::clone(&self.frame),
+            frame: self.frame.clone(),
         })
     }
 
@@ -318,7 +334,7 @@ impl<'a> Request for JsonRequest<'a> {
         Ok(Self {
             tool: self.tool.clone(),
             args,
-            frame: Arc::clone(&self.frame),
+            frame: self.frame.clone(),
         })
     }
 }

@@ -1,7 +1,5 @@
 //! Reads requests without a tree of the whole.
 
-use std::sync::Arc;
-
 use super::Json;
 use super::known::Known;
 use super::reader::Reader;
@@ -19,7 +17,7 @@ use crate::limits::MAX_REQUEST_BYTES;
 #[derive(Default)]
 pub struct RequestReader<'a> {
     reader: Reader<'a>,
-    frame: Option<Arc<Frame<'a>>>,
+    frame: Option<Box<Frame<'a>>>,
 }
 
 impl<'a> RequestReader<'a> {
@@ -50,32 +48,29 @@ impl<'a> RequestReader<'a> {
             ..
         } = request;
         self.reader.reuse(&mut args);
-        if let Some(values) = Arc::get_mut(&mut frame) {
-            values.clear(|place| self.reader.reuse(place));
-            self.frame = Some(frame);
-        }
+        frame.clear(|place| self.reader.reuse(place));
+        self.frame = Some(frame);
     }
 
     /// Reads a request; `None` when it is invalid, or when only the tree reader can decide that.
     fn known(&mut self, bytes: &'a [u8]) -> Option<JsonRequest<'a>> {
-        let mut shared = self.frame.take().unwrap_or_default();
-        let frame = Arc::get_mut(&mut shared)?;
+        let mut frame = self.frame.take().unwrap_or_default();
         let mut text = Known::new(bytes, CAPS, &mut self.reader)?;
         let (mut tool, mut args) = (Json::Null, None);
         text.object(0, ROOT, |text, at| match at {
             0 => text.value(1, &mut tool),
             1 => text.value(1, args.insert(Json::Null)),
             2 => text.object(1, DECLARED, |text, at| {
-                read(text, 2, DECLARED_FIELDS.get(at)?, frame)
+                read(text, 2, DECLARED_FIELDS.get(at)?, &mut frame)
             }),
-            _ => read_context(text, frame),
+            _ => read_context(text, &mut frame),
         })?;
         text.end()?;
         let args = args.unwrap_or_else(empty);
         (Kind::Text.accepts(&tool) && Kind::Object.accepts(&args)).then_some(JsonRequest {
             tool,
             args,
-            frame: shared,
+            frame,
         })
     }
 }
@@ -112,7 +107,8 @@ fn read<'a>(
     (field, kind): &(Field, Kind),
     frame: &mut Frame<'a>,
 ) -> Option<()> {
-    let place = frame.place(*field)?;
-    text.value(depth, place)?;
-    kind.accepts(place).then_some(())
+    frame.fill(*field, |place| {
+        text.value(depth, place)?;
+        kind.accepts(place).then_some(())
+    })
 }
