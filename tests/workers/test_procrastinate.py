@@ -276,7 +276,7 @@ def test_workers_outlive_a_restart_of_their_database(house: House, processes: Pr
                     own_postgres.end(signal.SIGQUIT)
                     await asyncio.to_thread(own_postgres.start)
             for number in range(30):
-                await there.until_status(f"r{number}", "succeeded")
+                await there.until_status(f"r{number}", "succeeded", seconds=120)
             assert sorted(map(int, there.effects)) == list(range(30))
             for process in workers:
                 process.send_signal(signal.SIGTERM)
