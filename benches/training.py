@@ -3,7 +3,7 @@
 `make profile` builds the core with counters in it, runs it on the work below, and writes what was counted, of the
 functions that ran often, to `rust/profile/`. `make build` and `pip install` use it when the compiler is the one it was
 written with, see docs/adr/0009. The mixed and wide workloads have a seed of their own, from the generators that the
-benches use; shapes, Python rules and the loop are the very ones that the benches measure.
+benches use; shapes, operators, Python rules and the loop are the very ones that the benches measure.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ def work() -> None:
     """The training workload: decisions of every kind above all, then loading, compiling, and runs."""
     import bobcat
     import loop
+    import operators
     import python_rules
     from bobcat.model.request_json import request_from_json
     from corpora.mixed import workload
@@ -117,6 +118,8 @@ def work() -> None:
     for kind, rules in (("wide", 100), ("wide", 1_000), ("flat", 1_000), ("deep", 1_000)):
         wide = wide_workload(rules, SEED, shape=kind)
         decide(bobcat.compile_policy(wide.policy), list(wide.requests), 40)
+    for name in ("lower.contains", "lower.in", "any.ends_with", "any.lower.eq", "all.in"):
+        decide(bobcat.compile_policy(operators.policy(name, 100, 50)), operators.calls(100, 50), 20)
     for shape in SHAPES:
         for size in shape.sizes[:2]:
             decide(bobcat.compile_policy(shape.policy(size)), [shape.call(size)], 400)

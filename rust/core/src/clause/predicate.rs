@@ -9,7 +9,7 @@ use super::ops::containment::Needles;
 use super::ops::equality::{Deep, Flag, Scalar};
 use super::ops::facet::Within;
 use super::ops::membership::Membership;
-use super::ops::nesting::Derived;
+use super::ops::nesting::{Derived, Each};
 use super::ops::ordering::{Between, Order};
 use super::ops::presence::Presence;
 use super::ops::{Facts, IndexKey, OperatorTest};
@@ -107,10 +107,14 @@ macro_rules! tests {
             /// Returns true if it can be a guard.
             pub(crate) fn guards(&self) -> bool {
                 match self {
+                    // Walking the rules ends at the first one that fires; guards are evaluated for all of them.
+                    Self::Membership(test) if test.negates() => false,
                     $(Self::$name(_) => true,)*
                     // A clause that is absent although its own path is there would hide the errors of the others.
                     Self::Derived(test) => {
-                        !test.may_be_absent() || matches!(test.key(), IndexKey::Part(..))
+                        let negates = matches!(test.as_ref(), Derived::Elements(Each::None, _));
+                        let part = || matches!(test.key(), IndexKey::Part(..));
+                        !negates && (!test.may_be_absent() || part())
                     }
                     Self::Broken => false,
                 }

@@ -3,16 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
+use super::derived_builder::DerivationsBuilder;
 use super::guard::Guard;
 use crate::bytes::hash::Keyed;
 use crate::bytes::strmap::StrMap;
 use crate::clause::flat_expr::Part;
 use crate::clause::ops::IndexKey;
 use crate::clause::ops::affix::End;
+use crate::clause::ops::derived_key::Made;
 use crate::clause::ops::parts::PartKey;
 use crate::clause::prepared::PreparedConst;
 use crate::facets::Facet;
 use crate::index::affixes::Affixes;
+use crate::index::derived::Derivations;
 use crate::index::exclusion::{ExclusionIndex, Places};
 use crate::index::intervals::Intervals;
 use crate::index::parts::PartIndex;
@@ -41,9 +44,20 @@ const BUT_TEXTS: [Class; 7] = [
     Class::Broken,
 ];
 
-type Rules = Vec<u32>;
+/// The classes of values that no list is of.
+const BUT_LISTS: [Class; 7] = [
+    Class::Null,
+    Class::Bool,
+    Class::Number,
+    Class::String,
+    Class::Mapping,
+    Class::Timestamp,
+    Class::Broken,
+];
 
-type RulesBy<K> = HashMap<K, Rules, Keyed>;
+pub(super) type Rules = Vec<u32>;
+
+pub(super) type RulesBy<K> = HashMap<K, Rules, Keyed>;
 
 /// Path indexes under construction, by path.
 pub(super) struct Builder<'p> {
@@ -65,6 +79,7 @@ struct PathBuilder {
     clauses: BTreeMap<u32, Rules>,
     patterns: BTreeMap<u32, Rules>,
     parts: Vec<(u32, u32)>,
+    derived: Vec<(u32, u32)>,
     undecidable: Vec<(Facet, Rules)>,
     missing: Rules,
     long: Rules,
@@ -193,7 +208,11 @@ impl<'p> Builder<'p> {
                 }
                 return;
             }
-            IndexKey::Needles { .. } | IndexKey::Scan => {
+            IndexKey::Derived(_) if !self.exact => {
+                path_builder.derived.push((index, rule));
+                return;
+            }
+            IndexKey::Needles { .. } | IndexKey::Scan | IndexKey::Derived(_) => {
                 // Evaluated by itself on every value that is there: true and error both name the rule.
                 path_builder.clauses.entry(index).or_default().push(rule);
                 return;
@@ -298,6 +317,7 @@ impl PathBuilder {
         let substrings = self.finish_substrings(program, needles, lists);
         let affixes = self.finish_affixes(program, lists);
         let parts = self.finish_parts(program, lists);
+        let derived = self.finish_derived(program, lists);
         let undecidable = std::mem::take(&mut self.undecidable);
         let mut patterns = None;
         if self.patterns.len() < FEW {
@@ -329,6 +349,7 @@ impl PathBuilder {
             clauses: lists.each(self.clauses).collect(),
             patterns,
             parts,
+            derived: derived.map(Box::new),
             undecidable: undecidable
                 .into_iter()
                 .map(|(facet, rules)| (facet, lists.keep_loose(rules)))
@@ -338,7 +359,7 @@ impl PathBuilder {
             errors: self.errors.map(|rules| lists.keep_loose(rules)),
         };
         path_index.first = lists.first;
-        path_index.note(lists.dense.is_some());
+        path_index.note(lists.is_dense());
         path_index
     }
 
@@ -434,6 +455,30 @@ impl PathBuilder {
         found
     }
 
+    /// The requirements on made values, if they are many; a few become clauses that are evaluated by themselves.
+    fn finish_derived(&mut self, program: &Program, lists: &mut Lists) -> Option<Derivations> {
+        if distinct(&self.derived) < FEW {
+            singly(&mut self.clauses, &mut self.derived);
+            return None;
+        }
+        let mut builder = DerivationsBuilder::default();
+        for (clause, rule) in std::mem::take(&mut self.derived) {
+            let test = program.indexed_clause(clause);
+            let IndexKey::Derived(key) = test.key() else {
+                self.clauses.entry(clause).or_default().push(rule);
+                continue;
+            };
+            // The index of made values names the rules that one of them leaves in error.
+            let others = match key.made {
+                Made::Lower => &BUT_TEXTS,
+                Made::Each | Made::First { .. } => &BUT_LISTS,
+            };
+            self.errors(rule, test.fails(), others);
+            builder.add(rule, key);
+        }
+        Some(builder.finish(lists))
+    }
+
     /// A needle of each pattern that has one, by its clause, if the patterns are few and the needles are not.
     fn needles_of_patterns(&mut self, program: &Program) -> BTreeMap<u32, String> {
         if self.patterns.len() >= FEW {
@@ -493,7 +538,7 @@ impl PathBuilder {
     }
 }
 
-fn push<K: Eq + Hash>(by: &mut RulesBy<K>, key: K, rule: u32) {
+pub(super) fn push<K: Eq + Hash>(by: &mut RulesBy<K>, key: K, rule: u32) {
     by.entry(key).or_default().push(rule);
 }
 
@@ -510,7 +555,7 @@ fn singly(clauses: &mut BTreeMap<u32, Rules>, pairs: &mut Vec<(u32, u32)>) {
 
 /// The lists of a rule index, or of its exclusion index.
 #[derive(Default)]
-struct Lists {
+pub(super) struct Lists {
     rules: Rules,
     /// Those of an exclusion index.
     places: Option<Places>,
@@ -522,7 +567,7 @@ struct Lists {
 
 impl Lists {
     /// Keeps a list; its rules need not ascend, and may be there twice.
-    fn keep(&mut self, mut rules: Rules) -> Postings {
+    pub(super) fn keep(&mut self, mut rules: Rules) -> Postings {
         rules.sort_unstable();
         rules.dedup();
         if let Some(places) = &mut self.places {
@@ -540,6 +585,11 @@ impl Lists {
         (from, self.rules.len() as u32)
     }
 
+    /// Returns true if lists are masks.
+    pub(super) fn is_dense(&self) -> bool {
+        self.dense.is_some()
+    }
+
     /// Keeps a list of rules whose clause need not be true: an exclusion index has none.
     fn keep_loose(&mut self, rules: Rules) -> Postings {
         match self.places {
@@ -548,7 +598,7 @@ impl Lists {
         }
     }
 
-    fn each<K>(
+    pub(super) fn each<K>(
         &mut self,
         lists: impl IntoIterator<Item = (K, Rules)>,
     ) -> impl Iterator<Item = (K, Postings)> {

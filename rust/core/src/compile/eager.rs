@@ -150,6 +150,11 @@ impl Program {
             if let Some(substrings) = &path_index.substrings {
                 substrings.prepare();
             }
+            let derived = path_index.derived.iter();
+            let derived = derived.flat_map(|derived| derived.each_index());
+            for substrings in derived.filter_map(|index| index.substrings.as_ref()) {
+                substrings.prepare();
+            }
         }
     }
 }

@@ -287,6 +287,60 @@ mod tests {
         assert_eq!(listed(["^/[^/]+/area-3/", "^[a-z]+$"]), (true, 1));
     }
 
+    /// A leaf about what is made from an argument.
+    fn made(op: &str, test: Value) -> Value {
+        leaf("args.list", op, json!({"tests": [test]}))
+    }
+
+    /// The tests of rules by their numbers.
+    type Tests<'t> = &'t dyn Fn(usize) -> Value;
+
+    #[test]
+    fn rules_about_made_values_are_listed() {
+        let test = |op: &str, operand: Value| json!({"op": op, "operand": operand});
+        let text = |number: usize| json!(format!("v-{number}"));
+        let pattern = |number: usize, pattern: &str| {
+            let pattern = format!("^[a-z]{{{number}}}{pattern}");
+            json!({"op": "matches", "operand": pattern, "dialect": "re2"})
+        };
+        let lower = |number| test("lower", json!({"tests": [test("eq", text(number))]}));
+        let kinds: [(bool, &str, Tests<'_>); 8] = [
+            (true, "lower", &|n| test("contains", text(n))),
+            (true, "any", &|n| test("starts_with", text(n))),
+            (true, "any", &lower),
+            (true, "all", &|n| test("in", json!([text(n), n]))),
+            (true, "first", &|n| test("eq", text(n))),
+            (true, "any", &|n| pattern(n, "-release")),
+            (false, "any", &|n| pattern(n, "[0-9]")),
+            (false, "any", &|n| test("gt", json!(n))),
+        ];
+        let listed = |rules: Vec<Value>| {
+            let program = denials(rules);
+            let [path_index] = program.generic().path_indexes.as_slice() else {
+                panic!("one path");
+            };
+            assert_eq!(path_index.derived.is_some(), path_index.clauses.is_empty());
+            path_index.derived.is_some()
+        };
+        for (wanted, op, of) in kinds {
+            let rules = (0..20).map(|number| made(op, of(number))).collect();
+            assert_eq!(listed(rules), wanted, "{op} {}", of(0));
+        }
+        let subset = |n: usize| leaf("args.list", "subset_of", json!([text(n), n]));
+        assert!(listed((0..20).map(subset).collect()));
+    }
+
+    #[test]
+    fn clauses_that_most_values_pass_are_no_guards() {
+        let not_in = |number| leaf("args.list", "not_in", json!([number, "a"]));
+        let none = |number| made("none", json!({"op": "eq", "operand": number}));
+        let none_or = |number| json!({"k": "any", "items": [none(number), not_in(number)]});
+        for of in [&not_in as Tests<'_>, &none, &none_or] {
+            let program = denials((0..20).map(of));
+            assert!(program.generic().path_indexes.is_empty());
+        }
+    }
+
     #[test]
     fn equality_is_preferred_to_patterns() {
         let both = (0..20).map(|number| {

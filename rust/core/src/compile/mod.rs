@@ -5,6 +5,7 @@
 //! once.
 
 mod builder;
+mod derived_builder;
 mod eager;
 mod guard;
 mod guard_selection;

@@ -2,7 +2,9 @@
 
 use super::evaluator::Evaluator;
 use crate::budget::Pace;
+use crate::chars;
 use crate::clause::predicate::{self, Truth};
+use crate::index::derived::{Derivations, DerivedIndex};
 use crate::index::exclusion::Places;
 use crate::index::substrings::SubstringIndex;
 use crate::index::{Kinds, PathIndex, PatternGroup, Postings, REMEMBERED};
@@ -121,15 +123,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
                 if kinds.has(Kinds::SUBSTRINGS)
                     && let Some(substrings) = &path_index.substrings
                 {
-                    let mut found = std::mem::take(&mut self.scratch.found);
-                    let steps = &self.work.steps;
-                    let searched = substrings.search(text, (&mut found, steps), |rules| {
-                        sink.add(self.scratch, rules);
-                    });
-                    self.scratch.found = found;
-                    if searched.is_err() && S::ERRORS {
-                        sink.add(self.scratch, substrings.all);
-                    }
+                    self.look_for_parts(sink, substrings, text);
                 }
             }
             View::Int(number) if kinds.has(Kinds::INTS) => {
@@ -159,6 +153,11 @@ impl<'r, R: Request> Evaluator<'r, R> {
             View::Null if self.is_lynx() => sink.add(self.scratch, path_index.missing),
             _ => {}
         }
+        if kinds.has(Kinds::DERIVED)
+            && let Some(derived) = &path_index.derived
+        {
+            self.derive(sink, derived, (&value, &view));
+        }
         if kinds.has(Kinds::INTERVALS) && class(&view) == Class::Number {
             self.within(sink, path_index, &view);
         }
@@ -166,6 +165,96 @@ impl<'r, R: Request> Evaluator<'r, R> {
             self.eval_clauses(sink, path_index, &Step::Found(value.clone()));
         }
         false
+    }
+
+    /// Passes the rules that values made from a value select.
+    #[inline(never)]
+    fn derive<S: Sink>(
+        &mut self,
+        sink: S,
+        derived: &'r Derivations,
+        (value, view): (&R::Value, &View<'_>),
+    ) {
+        match view {
+            View::Str(text) => {
+                if let Some(lower) = &derived.lower {
+                    self.look_in_lower_case(sink, lower, text);
+                }
+            }
+            View::List => {
+                if let Some(first) = &derived.first {
+                    match value.items().next() {
+                        Some(element) => self.look_up_made(sink, first, &element),
+                        None => sink.add(self.scratch, derived.empty),
+                    }
+                }
+                let Some(each) = &derived.each else {
+                    return;
+                };
+                for element in value.items() {
+                    if self.work.steps.take(1).is_err() {
+                        return sink.add(self.scratch, each.all);
+                    }
+                    self.look_up_made(sink, each, &element);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn look_up_made<S: Sink>(&mut self, sink: S, index: &'r DerivedIndex, made: &R::Value) {
+        let view = made.view();
+        if let Some(rules) = index.errors_of(class(&view)) {
+            sink.add(self.scratch, rules);
+        }
+        match view {
+            View::Str(text) => {
+                self.look_up_text(sink, index, text);
+                if let Some(lower) = &index.lower {
+                    self.look_in_lower_case(sink, lower, text);
+                }
+            }
+            View::Int(number) => self.equal_int(sink, &index.ints, number),
+            View::Float(number) if !number.is_nan() => {
+                if let Some(number) = integral(number) {
+                    self.equal_int(sink, &index.ints, number);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn look_in_lower_case<S: Sink>(&mut self, sink: S, index: &'r DerivedIndex, text: &str) {
+        match self.work.steps.text(text.len(), Pace::Make) {
+            Ok(()) => self.look_up_text(sink, index, &chars::lower(text)),
+            Err(_) => sink.add(self.scratch, index.all),
+        }
+    }
+
+    fn look_up_text<S: Sink>(&mut self, sink: S, index: &'r DerivedIndex, text: &str) {
+        if let Some(rules) = index.strings.get(text) {
+            sink.add(self.scratch, *rules);
+        }
+        for affixes in &index.affixes {
+            affixes.search(text, |rules| sink.add(self.scratch, rules));
+        }
+        if let Some(substrings) = &index.substrings {
+            self.look_for_parts(sink, substrings, text);
+        }
+    }
+
+    /// Passes the rules whose needle is in a text.
+    #[inline]
+    fn look_for_parts<S: Sink>(&mut self, sink: S, substrings: &SubstringIndex, text: &str) {
+        let mut found = std::mem::take(&mut self.scratch.found);
+        let steps = &self.work.steps;
+        let searched = substrings.search(text, (&mut found, steps), |rules| {
+            sink.add(self.scratch, rules);
+        });
+        self.scratch.found = found;
+        if searched.is_err() && S::ERRORS {
+            sink.add(self.scratch, substrings.all);
+        }
     }
 
     /// Parses a text, and passes the rules that its parts select. A text that is undecidable names all that ask.

@@ -6,6 +6,7 @@
 //! match is false and raises nothing: no clause that is evaluated before its guard can raise on the values at hand.
 
 pub(crate) mod affixes;
+pub(crate) mod derived;
 pub(crate) mod exclusion;
 pub(crate) mod intervals;
 pub(crate) mod packed_rules;
@@ -19,6 +20,7 @@ use crate::facets::Facet;
 use crate::regex::PatternSet;
 use crate::value::class::{Class, Classes};
 use affixes::Affixes;
+use derived::Derivations;
 use exclusion::ExclusionIndex;
 use intervals::Intervals;
 use packed_rules::PackedRules;
@@ -89,6 +91,7 @@ impl Kinds {
     pub(crate) const PATTERNS: Self = Self(1 << 6);
     pub(crate) const LONG: Self = Self(1 << 7);
     pub(crate) const PARTS: Self = Self(1 << 8);
+    pub(crate) const DERIVED: Self = Self(1 << 9);
 
     pub(crate) const fn has(self, kind: Self) -> bool {
         self.0 & kind.0 != 0
@@ -126,6 +129,8 @@ pub(crate) struct PathIndex {
     pub(crate) parts: Vec<PartIndex>,
     /// Rules that may be in error on a text that a facet cannot decide.
     pub(crate) undecidable: Vec<(Facet, Postings)>,
+    /// Rules by what they require of a value made from the value.
+    pub(crate) derived: Option<Box<Derivations>>,
     /// Rules that fire when the path is absent.
     pub(crate) missing: Postings,
     /// Functions, whose steps count in full on a text of more than [`crate::limits::LONG_TEXT`] bytes.
@@ -137,10 +142,6 @@ pub(crate) struct PathIndex {
 impl PathIndex {
     /// Records the kinds of guards, and the classes of values that may be errors.
     pub(crate) fn note(&mut self, dense: bool) {
-        let some = |list: Postings| match dense {
-            true => mask(list) != 0,
-            false => list.0 < list.1,
-        };
         let kinds = [
             (Kinds::STRINGS, !self.strings.is_empty()),
             (Kinds::INTS, !self.ints.is_empty()),
@@ -149,19 +150,33 @@ impl PathIndex {
             (Kinds::SUBSTRINGS, self.substrings.is_some()),
             (Kinds::CLAUSES, !self.clauses.is_empty()),
             (Kinds::PATTERNS, self.patterns.is_some()),
-            (Kinds::LONG, some(self.long)),
+            (Kinds::LONG, some(self.long, dense)),
             (
                 Kinds::PARTS,
                 !self.parts.is_empty() || !self.undecidable.is_empty(),
             ),
+            (Kinds::DERIVED, self.derived.is_some()),
         ];
         let there = kinds.into_iter().filter(|(_, there)| *there);
         self.kinds = Kinds(there.fold(0, |all, (kind, _)| all | kind.0));
-        let classes = Class::ALL.into_iter().zip(self.errors);
-        self.failing = classes
-            .filter(|(_, rules)| some(*rules))
-            .fold(Classes::default(), |all, (class, _)| all.with(class));
+        self.failing = failing(&self.errors, dense);
     }
+}
+
+/// Returns true if a list has rules.
+fn some(list: Postings, dense: bool) -> bool {
+    match dense {
+        true => mask(list) != 0,
+        false => list.0 < list.1,
+    }
+}
+
+/// The classes of values that have rules.
+fn failing(errors: &[Postings; 8], dense: bool) -> Classes {
+    let classes = Class::ALL.into_iter().zip(errors);
+    classes
+        .filter(|(_, rules)| some(**rules, dense))
+        .fold(Classes::default(), |all, (class, _)| all.with(class))
 }
 
 /// Truths of unmatched patterns are kept for groups up to this size. PERF: a write per pattern, against a search each

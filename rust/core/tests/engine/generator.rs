@@ -281,6 +281,108 @@ fn crowded_leaf(random: &mut Random) -> Value {
     json!({"k": "leaf", "head": "args", "path": [key], "op": op, "operand": operand, "dialect": dialect})
 }
 
+/// A test of a text, or of an element of a list.
+fn made_test(random: &mut Random) -> Value {
+    let text = |random: &mut Random| random.pick(&["a", "ab", "b", "bc", "PROD", "é", "", "-rf"]);
+    match random.below(12) {
+        0 => test("eq", scalar(random)),
+        1 => test("in", json!(scalars(random))),
+        2 => test("in", json!([text(random), random.below(4)])),
+        3 => test("contains", scalar(random)),
+        4 => test("contains_any", json!([text(random), text(random)])),
+        5 => test(
+            "contains_all",
+            json!([text(random), random.pick(&[json!("b"), json!(1)])]),
+        ),
+        6 => test("starts_with", json!(text(random))),
+        7 => test("ends_with", json!([text(random), text(random)])),
+        8 => {
+            let mut test = test("matches", json!(random.pick(&PATTERNS)));
+            test["dialect"] = json!("re2");
+            test
+        }
+        9 => test(random.pick(&["gt", "le"]), json!(random.below(3))),
+        10 => test("eq", reference(random)),
+        _ => test("eq", json!(text(random))),
+    }
+}
+
+/// A leaf about what is made from one argument.
+fn made_leaf(random: &mut Random) -> Value {
+    let tests = |random: &mut Random| {
+        let count = 1 + usize::from(random.chance(20));
+        json!({"tests": (0..count).map(|_| made_test(random)).collect::<Vec<_>>()})
+    };
+    let (op, operand) = match random.below(8) {
+        0 => ("subset_of", json!(scalars(random))),
+        1 => ("subset_of", json!(["a", "ab", random.below(3)])),
+        2 | 3 => ("lower", tests(random)),
+        number => {
+            let mut inner = tests(random);
+            if number == 4 {
+                inner = json!({"tests": [test("lower", inner), made_test(random)]});
+            }
+            (random.pick(&["any", "any", "all", "first", "none"]), inner)
+        }
+    };
+    let key = random.pick(&["x", "x", "x", "y"]);
+    json!({"k": "leaf", "head": "args", "path": [key], "op": op, "operand": operand, "dialect": null})
+}
+
+/// A policy of many rules about what is made from one argument.
+pub(crate) fn made_policy(random: &mut Random, rules: usize) -> String {
+    let rules = (0..rules).map(|index| {
+        let mut rule = rule(random, index, "strict");
+        let item = match random.below(8) {
+            0 => json!({"k": "any", "items": [made_leaf(random), made_leaf(random)]}),
+            1 => json!({"k": "not", "item": made_leaf(random)}),
+            2 => json!({"k": "all", "items": [made_leaf(random), leaf(random, "strict")]}),
+            _ => json!({"k": "all", "items": [made_leaf(random)]}),
+        };
+        rule["match"] = item;
+        rule
+    });
+    let rules = rules.collect();
+    with_rules(rules, "strict", random)
+}
+
+/// A request with lists of texts, and texts in upper case.
+pub(crate) fn request_of_lists(random: &mut Random) -> String {
+    let text = |random: &mut Random| match random.below(12) {
+        0 => "\\ud800".to_owned(),
+        1 => random
+            .pick(&TEXTS)
+            .to_ascii_uppercase()
+            .replace('\n', "\\n"),
+        2 => "x".repeat(random.below(300)) + "AB",
+        _ => random
+            .pick(&[
+                "a", "ab", "A", "Ab", "ABC", "b", "bc", "prod", "Prod", "É", "rm -RF /", "x",
+            ])
+            .to_owned(),
+    };
+    let item = |random: &mut Random| match random.below(14) {
+        0 => "9".repeat(6000),
+        1 => value(random, 2).to_string(),
+        2 => json!(random.below(4)).to_string(),
+        3 => "1.0".to_owned(),
+        _ => format!("\"{}\"", text(random)),
+    };
+    let args = ["x", "y", "z"].map(|key| match random.below(6) {
+        0 => format!("\"{key}\": {}", item(random)),
+        1 => format!("\"{key}\": \"{}\"", text(random)),
+        _ => {
+            let items: Vec<String> = (0..random.below(5)).map(|_| item(random)).collect();
+            format!("\"{key}\": [{}]", items.join(", "))
+        }
+    });
+    let tool = random.pick(&["shell", "sql", "http"]);
+    format!(
+        "{{\"tool\": \"{tool}\", \"args\": {{{}}}}}",
+        args.join(", ")
+    )
+}
+
 /// The same in the `lynx` profile, where values of any two types compare.
 fn crowded_lynx_leaf(random: &mut Random) -> Value {
     let plain = |random: &mut Random| match random.below(8) {

@@ -6,7 +6,8 @@ use bobcat_core::program::{Program, Scratch};
 
 use crate::dressed::dress;
 use crate::generator::{
-    Random, crowded_lynx_policy, crowded_policy, negated_policy, policy, request,
+    Random, crowded_lynx_policy, crowded_policy, made_policy, negated_policy, policy, request,
+    request_of_lists,
 };
 
 pub(crate) const CUTS: [ShortCuts; 7] = [
@@ -42,6 +43,14 @@ pub(crate) const CUTS: [ShortCuts; 7] = [
 ];
 
 fn agree(seeds: std::ops::Range<u64>, make: impl Fn(&mut Random, usize) -> String) {
+    agree_on(seeds, make, request);
+}
+
+fn agree_on(
+    seeds: std::ops::Range<u64>,
+    make: impl Fn(&mut Random, usize) -> String,
+    request: impl Fn(&mut Random) -> String,
+) {
     let mut scratch = Scratch::new();
     let mut seen = std::collections::BTreeMap::new();
     for seed in seeds {
@@ -96,6 +105,13 @@ fn rules_of_the_lynx_profile_that_crowd_are_found_as_the_plain_path_finds_them()
 #[test]
 fn rules_that_crowd_on_one_argument_are_found_as_the_plain_path_finds_them() {
     agree(0..500, |random, rules| crowded_policy(random, rules * 2));
+}
+
+#[test]
+fn rules_about_made_values_are_found_as_the_plain_path_finds_them() {
+    let make = |random: &mut Random, rules| made_policy(random, rules * 2);
+    agree_on(0..500, make, request_of_lists);
+    agree_on(500..700, make, request);
 }
 
 #[test]

@@ -6,13 +6,24 @@ use bobcat_core::limits::MAX_DECISION_STEPS;
 use bobcat_core::program::{Program, Scratch};
 use serde_json::{Value, json};
 
+use crate::dressed::dress;
+
 /// The ratio of the large request to the small one, and the tolerance of the ratio of their steps.
 const FACTOR: usize = 100;
 const MARGIN: u64 = 4;
 
 fn policy(rules: &[Value]) -> Program {
+    made(rules, "deny")
+}
+
+/// A policy that goes on after a rule in error.
+fn lenient(rules: &[Value]) -> Program {
+    made(rules, "continue")
+}
+
+fn made(rules: &[Value], on_rule_error: &str) -> Program {
     let policy = json!({
-        "defaults": {"on_missing_shadow": "deny", "on_no_match": "deny", "on_rule_error": "deny"},
+        "defaults": {"on_missing_shadow": "deny", "on_no_match": "deny", "on_rule_error": on_rule_error},
         "ir_version": 1, "language_version": 1, "profile": "strict", "rules": rules,
     });
     Program::from_ir(policy.to_string().as_bytes()).unwrap_or_else(|error| panic!("{error}"))
@@ -106,6 +117,31 @@ fn a_decision_takes_no_more_steps_than_there_are() {
                 .into_iter()
                 .all(|steps| steps <= MAX_DECISION_STEPS)
         );
+    }
+}
+
+#[test]
+fn without_steps_rules_about_made_values_are_in_error_by_the_index_too() {
+    // No index lists bounds of elements: each rule goes over the list, until no step is left.
+    let spent = (0..45).map(|rule| clause(rule, "items", "any", &of("gt", &json!(rule + 1))));
+    let own = |rule: usize, op| clause(rule, "own", op, &of("eq", &json!(format!("no {rule}"))));
+    let numbers: Vec<u8> = vec![0; 100_000];
+    for (op, value) in [
+        ("any", json!(["x", "y"])),
+        ("lower", json!("X".repeat(100_000))),
+    ] {
+        let rules = spent.clone().chain((100..110).map(|rule| own(rule, op)));
+        let program = lenient(&rules.collect::<Vec<_>>());
+        let text = json!({"tool": "t", "args": {"items": numbers, "own": value}}).to_string();
+        let call = JsonRequest::parse(text.as_bytes()).expect("a request");
+        let [fast, plain] = [ShortCuts::ALL, ShortCuts::NONE].map(|cuts| {
+            dress(
+                &program,
+                program.decide_with(&call, &mut Scratch::new(), cuts),
+            )
+        });
+        assert_eq!(fast, plain, "{op}");
+        assert!(format!("{plain:?}").contains("r109"), "{op}: {plain:?}");
     }
 }
 

@@ -231,7 +231,8 @@ impl OperatorTest for Needles {
     fn facts(&self) -> Facts {
         let texts = self.list.iter().all(|needle| needle.text.is_some());
         Facts {
-            cost: 4 + self.list.len() as u32,
+            // Of a list each element is read.
+            cost: 4 + 2 * self.list.len() as u32,
             guard_cost: 3,
             fails: if texts {
                 Classes::ALL.without(Class::String)

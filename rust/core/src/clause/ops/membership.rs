@@ -1,6 +1,8 @@
 //! `in`, `not_in`, `subset_of`: a value, or each element of one, among those of a list, found without walking the list.
 
-use super::{Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare, operators};
+use super::{
+    Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare, derived_key, operators,
+};
 use crate::budget::Steps;
 use crate::clause::context::{ElementSet, Referent};
 use crate::clause::inline::InlineTest;
@@ -50,6 +52,11 @@ impl Membership {
         Some(Test::Membership(Self { set, member }))
     }
 
+    /// Returns true if most values pass.
+    pub(crate) fn negates(&self) -> bool {
+        self.member == Member::NotIn
+    }
+
     /// The test that a value is one of some texts.
     #[must_use]
     pub fn of_texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
@@ -94,10 +101,11 @@ impl OperatorTest for Membership {
     }
 
     fn key(&self) -> IndexKey<'_> {
+        let set = &self.set;
+        let listed = set.numbers.is_empty() && set.rest.is_empty();
         match self.member {
-            Member::In if self.set.numbers.is_empty() && self.set.rest.is_empty() => {
-                IndexKey::Scalars(&self.set.strings, &self.set.ints)
-            }
+            Member::In if listed => IndexKey::Scalars(&set.strings, &set.ints),
+            Member::Subset if listed => derived_key::of_subset(&set.strings, &set.ints),
             Member::In | Member::NotIn | Member::Subset => IndexKey::Scan,
         }
     }

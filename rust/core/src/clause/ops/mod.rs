@@ -6,6 +6,7 @@
 
 pub mod affix;
 pub mod containment;
+pub(crate) mod derived_key;
 pub mod equality;
 pub mod facet;
 pub mod group;
@@ -33,6 +34,7 @@ use crate::regex::NfaCompiler;
 use crate::value::class::Classes;
 use crate::value::{Value, View};
 use affix::End;
+use derived_key::DerivedKey;
 use group::Connective;
 use nesting::Derived;
 use parts::PartKey;
@@ -237,6 +239,8 @@ pub(crate) enum IndexKey<'t> {
     Part(PartKey<'t>, Vec<&'t str>),
     /// Strings with one of these affixes.
     Affixes(End, &'t [Box<str>]),
+    /// Values from which such a value is made.
+    Derived(DerivedKey<'t>),
 }
 
 /// From bound to bound, each with whether it is within; `None` is no bound.

@@ -91,7 +91,7 @@ impl Derived {
         Facts {
             cost,
             guard_cost: match self.key() {
-                IndexKey::Part(..) => 3,
+                IndexKey::Part(..) | IndexKey::Derived(_) => 3,
                 _ => 8,
             },
             fails: Classes::ALL,

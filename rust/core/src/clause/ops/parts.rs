@@ -36,7 +36,10 @@ pub(crate) struct PartKey<'t> {
 impl Derived {
     /// The key of a clause that compares one part with texts.
     pub(crate) fn key(&self) -> IndexKey<'_> {
-        self.part_key().unwrap_or(IndexKey::Scan)
+        if let Some(key) = self.part_key() {
+            return key;
+        }
+        self.derived_key().map_or(IndexKey::Scan, IndexKey::Derived)
     }
 
     fn part_key(&self) -> Option<IndexKey<'_>> {
