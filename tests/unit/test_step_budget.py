@@ -29,8 +29,8 @@ def call(**args: Any) -> ActionRequest:
 
 
 def many(count: int, decision: str) -> list[dict[str, Any]]:
-    """Rules each of which looks at every element of `args.items`, and is not about it."""
-    return [clause("args.items.any", {"eq": f"no {i}"}, decision, f"r{i}") for i in range(count)]
+    """Rules each of which looks at every element of `args.items`, and is not about it: no index lists bounds."""
+    return [clause("args.items.any", {"gt": f"y{i}"}, decision, f"r{i}") for i in range(count)]
 
 
 def every_answer(bundle: PolicyBundle, request: ActionRequest) -> list[Decision]:
@@ -73,6 +73,15 @@ def test_the_lynx_profile_denies_where_it_would_skip_an_error() -> None:
         bundle = compile_policy({"version": 1, "rules": rules}, profile="lynx")
     decision = bundle.evaluate(call(items=LONG))
     assert (decision.verdict, SPENT in decision.matched_rules[-1]) == ("deny", True)
+
+
+def test_any_number_of_rules_about_elements_goes_over_a_long_list_once() -> None:
+    rules = [clause("args.items.any", {"eq": f"no {i}"}, "deny", f"r{i}") for i in range(500)]
+    bundle = policy(*rules, defaults={"on_no_match": "allow", "on_missing_shadow": "allow"})
+    for decision in every_answer(bundle, call(items=LONG)):
+        assert decision.verdict == "allow"
+    for decision in every_answer(bundle, call(items=[*LONG, "no 499"])):
+        assert decision.matched_rules == ("r499",)
 
 
 @pytest.mark.parametrize("op", ["contains_any", "contains_all"])
