@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         self.other(lexer, depth, place)
     }
 
-    /// Reads the value here, which is no string. PERF: it saves twelve registers, which no string has to.
+    /// Reads the value here, which is no string. PERF: it saves six registers, which no string needs.
     #[inline(never)]
     fn other(&mut self, lexer: &mut Lexer<'a>, depth: usize, place: &mut Json<'a>) -> Read<()> {
         match lexer.peek() {
