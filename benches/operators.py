@@ -1,4 +1,4 @@
-"""Every operator by itself: a decision where all rules have the same one, with few and with many rules on a tool.
+"""Operators one by one: a decision where all rules have the same one, with few and with many rules on a tool.
 
     python benches/operators.py [--json] [NAME ...]
 

@@ -33,28 +33,6 @@ const FEW: usize = 4;
 /// takes as long as three needles.
 const FEW_OF_PATTERNS: usize = 2;
 
-/// The classes of values that no facet parses.
-const BUT_TEXTS: [Class; 7] = [
-    Class::Null,
-    Class::Bool,
-    Class::Number,
-    Class::List,
-    Class::Mapping,
-    Class::Timestamp,
-    Class::Broken,
-];
-
-/// The classes of values that no list is of.
-const BUT_LISTS: [Class; 7] = [
-    Class::Null,
-    Class::Bool,
-    Class::Number,
-    Class::String,
-    Class::Mapping,
-    Class::Timestamp,
-    Class::Broken,
-];
-
 pub(super) type Rules = Vec<u32>;
 
 pub(super) type RulesBy<K> = HashMap<K, Rules, Keyed>;
@@ -149,11 +127,7 @@ impl<'p> Builder<'p> {
             if trigger.missing {
                 path_builder.missing.push(rule);
             }
-            for (class, rules) in Class::ALL.into_iter().zip(&mut path_builder.errors) {
-                if trigger.classes.has(class) {
-                    rules.push(rule);
-                }
-            }
+            path_builder.errors(rule, trigger.classes);
         }
     }
 
@@ -204,7 +178,7 @@ impl<'p> Builder<'p> {
                 path_builder.parts.push((index, rule));
                 if !self.exact {
                     // The index of parts names the rules that a text leaves in error.
-                    path_builder.errors(rule, test.fails(), &BUT_TEXTS);
+                    path_builder.errors(rule, test.fails().without(Class::String));
                 }
                 return;
             }
@@ -243,9 +217,9 @@ impl<'p> Builder<'p> {
         match test.decided_by() {
             Some(facet) => {
                 path_builder.undecidable(rule, facet);
-                path_builder.errors(rule, test.fails(), &BUT_TEXTS);
+                path_builder.errors(rule, test.fails().without(Class::String));
             }
-            None => path_builder.errors(rule, test.fails(), &Class::ALL),
+            None => path_builder.errors(rule, test.fails()),
         }
     }
 
@@ -296,11 +270,9 @@ impl<'p> Builder<'p> {
 }
 
 impl PathBuilder {
-    fn errors(&mut self, rule: u32, fails: Classes, classes: &[Class]) {
-        for &class in classes {
-            if fails.has(class)
-                && let Some(rules) = self.errors.get_mut(class as usize)
-            {
+    fn errors(&mut self, rule: u32, fails: Classes) {
+        for (class, rules) in Class::ALL.into_iter().zip(&mut self.errors) {
+            if fails.has(class) {
                 rules.push(rule);
             }
         }
@@ -375,7 +347,7 @@ impl PathBuilder {
             if let IndexKey::Intervals(intervals) = test.key() {
                 all.extend(intervals.into_iter().map(|interval| (interval, rule)));
             }
-            self.errors(rule, test.fails(), &Class::ALL);
+            self.errors(rule, test.fails());
         }
         Some(Intervals::new(&all, |rules| lists.keep(rules)))
     }
@@ -450,7 +422,7 @@ impl PathBuilder {
             singly(&mut self.clauses, &mut self.affixes);
         }
         for (clause, rule) in std::mem::take(&mut self.affixes) {
-            self.errors(rule, program.indexed_clause(clause).fails(), &Class::ALL);
+            self.errors(rule, program.indexed_clause(clause).fails());
         }
         found
     }
@@ -469,11 +441,11 @@ impl PathBuilder {
                 continue;
             };
             // The index of made values names the rules that one of them leaves in error.
-            let others = match key.made {
-                Made::Lower => &BUT_TEXTS,
-                Made::Each | Made::First { .. } => &BUT_LISTS,
+            let made_of = match key.made {
+                Made::Lower => Class::String,
+                Made::Each | Made::First { .. } => Class::List,
             };
-            self.errors(rule, test.fails(), others);
+            self.errors(rule, test.fails().without(made_of));
             builder.add(rule, key);
         }
         Some(builder.finish(lists))
@@ -526,10 +498,8 @@ impl PathBuilder {
             }
             all.push(rule);
             // Lists and mappings are scanned.
-            let others = Class::ALL
-                .into_iter()
-                .filter(|class| !matches!(class, Class::List | Class::Mapping));
-            self.errors(rule, test.fails(), &others.collect::<Vec<Class>>());
+            let others = test.fails().without(Class::List).without(Class::Mapping);
+            self.errors(rule, others);
         }
         let mut ints: Vec<(i64, Postings)> = lists.each(ints).collect();
         ints.sort_unstable_by_key(|(number, _)| *number);
