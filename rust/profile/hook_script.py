@@ -24,15 +24,17 @@ from profile_flags import arguments
 ROOT = Path(__file__).resolve().parents[2]
 CRATE = "rust/hook"
 PACKAGE = "bobcat-hook"
+EXTENSION = "bobcat-py"
 _EXECUTABLE = 0o100755
 _WHEEL_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def build() -> Path:
     """Build the hook in release mode and return the path of the program. Raises subprocess.CalledProcessError."""
-    command = ["cargo", "rustc", "--release", "--locked", "--package", PACKAGE, "--message-format=json", *arguments()]
+    # The extension is named, not built: with its features of common crates, those of its build are used again.
+    command = ["cargo", "build", "--release", "--locked", "--package", PACKAGE, "--package", EXTENSION, "--bin", PACKAGE]
     built = subprocess.run(
-        [*command, "--", "-Cstrip=symbols"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+        [*command, "--message-format=json", *arguments()], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     ).stdout
     programs = [found for line in built.splitlines() if (found := json.loads(line).get("executable")) is not None]
     return Path(programs[-1])
