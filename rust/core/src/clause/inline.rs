@@ -163,13 +163,16 @@ fn float(operand: &PreparedConst) -> Option<f64> {
 mod tests {
     use crate::budget::Steps;
     use crate::clause::inline::InlineTest;
+    use crate::clause::lynx::{LynxOp, LynxTest};
+    use crate::clause::ops::ordering::Relation;
     use crate::clause::ops::{Operator, Prepare};
     use crate::clause::predicate::{Test, eval_value};
     use crate::clause::prepared::PreparedConst;
     use crate::num::number::Number;
+    use crate::value::constant::Const;
     use crate::value::{Value, View};
 
-    #[derive(Clone)]
+    #[derive(Clone, Debug)]
     struct Shown<'v>(View<'v>);
 
     impl Value for Shown<'_> {
@@ -249,8 +252,88 @@ mod tests {
         tests
     }
 
+    fn lynx_tests() -> Vec<LynxTest> {
+        let scalars: Vec<Const> = numbers()
+            .into_iter()
+            .chain(texts())
+            .map(|operand| match operand {
+                PreparedConst::Number(Number::Int(value)) => Const::Int(value),
+                PreparedConst::Number(Number::Float(value)) => Const::Float(value),
+                PreparedConst::Str(text) => Const::Str(text),
+                other => panic!("{other:?}"),
+            })
+            .chain([Const::Bool(true), Const::Bool(false), Const::Null])
+            .chain([Const::Float(f64::NAN), Const::Timestamp(7)])
+            .collect();
+        let orders = [Relation::Gt, Relation::Ge, Relation::Lt, Relation::Le];
+        let mut tests = Vec::new();
+        for operand in &scalars {
+            let ops = orders.into_iter().map(LynxOp::Order).chain([LynxOp::Eq]);
+            tests.extend(ops.map(|op| LynxTest::new(op, operand, None)));
+            for other in &scalars {
+                let pair = Const::List(vec![operand.clone(), other.clone()]);
+                let ops = [LynxOp::Between, LynxOp::NotBetween, LynxOp::In];
+                tests.extend(ops.map(|op| LynxTest::new(op, &pair, None)));
+            }
+        }
+        for length in [0, 1, 7, 8, 9, scalars.len()] {
+            let list = Const::List(scalars[scalars.len() - length..].to_vec());
+            tests.push(LynxTest::new(LynxOp::In, &list, None));
+            let texts = ["a", "b", "prod", "", "d", "e", "f", "g", "h", "i"];
+            let list = texts.iter().cycle().take(length);
+            let list = Const::List(list.map(|&text| Const::Str(text.into())).collect());
+            tests.push(LynxTest::new(LynxOp::In, &list, None));
+        }
+        tests
+    }
+
     #[test]
     fn an_inline_test_has_the_result_of_its_test_or_none() {
+        let (mut inline, mut some) = (0, 0);
+        for test in tests() {
+            let made = test.inline();
+            inline += u32::from(made != InlineTest::None);
+            each_value(|value| {
+                let Some(result) = made.eval(value) else {
+                    return;
+                };
+                some += 1;
+                let steps = Steps::default();
+                assert_eq!(
+                    eval_value(&test, value, &steps),
+                    Ok(result),
+                    "{test:?} of {value:?}"
+                );
+                assert_eq!(steps.taken(), 0, "{test:?} of {value:?}");
+            });
+        }
+        assert!(inline > 100 && some > 1_000, "{inline}, {some}");
+    }
+
+    #[test]
+    fn an_inline_test_of_the_lynx_profile_has_its_result_or_none() {
+        let (mut inline, mut some) = (0, 0);
+        for test in lynx_tests() {
+            let made = test.inline();
+            inline += u32::from(made != InlineTest::None);
+            each_value(|value| {
+                let Some(result) = made.eval(value) else {
+                    return;
+                };
+                some += 1;
+                let steps = Steps::default();
+                assert_eq!(
+                    test.evaluate(0, Some(value), &steps),
+                    Ok(result),
+                    "{test:?} of {value:?}"
+                );
+                assert_eq!(steps.taken(), 0, "{test:?} of {value:?}");
+            });
+        }
+        assert!(inline > 100 && some > 1_000, "{inline}, {some}");
+    }
+
+    fn each_value(mut visit: impl FnMut(&Shown<'_>)) {
         let long = "x".repeat(23);
         let longest = "a".repeat(2_000);
         let mut views: Vec<View<'_>> = vec![
@@ -288,24 +371,8 @@ mod tests {
             &long,
         ];
         views.extend(texts.map(View::Str));
-        let (mut inline, mut some) = (0, 0);
-        for test in tests() {
-            let made = test.inline();
-            inline += u32::from(made != InlineTest::None);
-            for view in &views {
-                let value = Shown(view.clone());
-                if let Some(result) = made.eval(&value) {
-                    some += 1;
-                    let steps = Steps::default();
-                    assert_eq!(
-                        eval_value(&test, &value, &steps),
-                        Ok(result),
-                        "{test:?} of {view:?}"
-                    );
-                    assert_eq!(steps.taken(), 0, "{test:?} of {view:?}");
-                }
-            }
+        for view in views {
+            visit(&Shown(view));
         }
-        assert!(inline > 100 && some > 1_000, "{inline}, {some}");
     }
 }

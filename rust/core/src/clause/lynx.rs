@@ -47,7 +47,7 @@ pub enum LynxOp {
 }
 
 /// Items of an operand that are compared in one step.
-const ITEMS_A_STEP: u64 = 8;
+pub(super) const ITEMS_A_STEP: u64 = 8;
 
 /// The reason why a clause is not evaluated here.
 enum Undecided {

@@ -2,7 +2,8 @@
 //!
 //! INVARIANT: both are upper bounds. A value that is not named makes the clause false, without an exception.
 
-use super::lynx::{LynxOp, LynxTest};
+use super::inline::InlineTest;
+use super::lynx::{ITEMS_A_STEP, LynxOp, LynxTest};
 use super::ops::ordering::Relation;
 use super::ops::{Facts, IndexKey, Interval, OperatorTest as _};
 use super::prepared::PreparedConst;
@@ -34,7 +35,31 @@ impl LynxTest {
             (LynxOp::Matches, _, None) | (_, None, _) => HOST_COST,
             (LynxOp::Eq | LynxOp::Order(_) | LynxOp::Between | LynxOp::NotBetween, ..) => 1,
             (LynxOp::In, ..) => 4,
-            (LynxOp::Contains | LynxOp::ContainsAny | LynxOp::ContainsAll, ..) => 5,
+            (LynxOp::ContainsAny | LynxOp::ContainsAll, Some(PreparedConst::List(items)), _) => {
+                5 + 2 * items.len() as u32
+            }
+            (LynxOp::Contains | LynxOp::ContainsAny | LynxOp::ContainsAll, ..) => 7,
+        }
+    }
+
+    /// The same test with its operand inline, if it has one.
+    pub(crate) fn inline(&self) -> InlineTest {
+        match (self.op, &self.operand, &self.members) {
+            (LynxOp::Eq, Some(PreparedConst::Bool(value)), _) => InlineTest::Flag(*value),
+            (LynxOp::Eq, Some(operand), _) => InlineTest::equal(operand),
+            (LynxOp::In, Some(PreparedConst::List(items)), Some(members))
+                if (items.len() as u64) < ITEMS_A_STEP =>
+            {
+                InlineTest::one_of(&members.texts)
+            }
+            (LynxOp::Order(relation), Some(bound), _) => InlineTest::order(relation, bound),
+            (op @ (LynxOp::Between | LynxOp::NotBetween), Some(PreparedConst::List(bounds)), _) => {
+                match bounds.as_slice() {
+                    [lo, hi] => InlineTest::between(op == LynxOp::NotBetween, lo, hi),
+                    _ => InlineTest::None,
+                }
+            }
+            _ => InlineTest::None,
         }
     }
 

@@ -79,8 +79,8 @@ impl Program {
     fn row(&self, index: u32) -> Option<RowSpec<'_>> {
         let rule = self.rules.get(index as usize)?;
         let words = match &rule.body {
-            Body::Match(body) if self.profile == Profile::Strict => body.reordered.get(),
-            Body::Match(_) | Body::Host(_) | Body::Function(_) => None,
+            Body::Match(body) => body.reordered.get(),
+            Body::Host(_) | Body::Function(_) => None,
         };
         Some(RowSpec {
             rule: index,
@@ -95,7 +95,7 @@ impl Program {
         RowClause {
             clause: index,
             path: clause.map_or(u32::MAX, |clause| clause.path),
-            test: self.test(index).inline(),
+            test: self.indexed_clause(index).inline(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Clauses as indexes and the choice of guards see them, in either profile.
 
+use crate::clause::inline::InlineTest;
 use crate::clause::ops::{Facts, IndexKey};
 use crate::clause::predicate::Test;
 use crate::facets::Facet;
@@ -57,6 +58,14 @@ impl<'p> IndexedClause<'p> {
         match self.0 {
             Prepared::Test(test) => test.key(),
             Prepared::Lynx(test) => test.key(),
+        }
+    }
+
+    /// The same test with its operand inline, if it has one.
+    pub(super) fn inline(self) -> InlineTest {
+        match self.0 {
+            Prepared::Test(test) => test.inline(),
+            Prepared::Lynx(test) => test.inline(),
         }
     }
 

@@ -26,8 +26,15 @@ pub(super) enum MatchResult {
 
 /// Where the clauses of an expression are.
 trait Clauses: Copy {
-    /// Evaluates one clause.
+    /// Evaluates one clause of the strict profile.
     fn leaf<R: Request>(self, evaluator: &mut Evaluator<'_, R>, clause: u32) -> Truth;
+
+    /// Evaluates one clause of the `lynx` profile.
+    fn lynx_leaf<R: Request>(
+        self,
+        evaluator: &mut Evaluator<'_, R>,
+        clause: u32,
+    ) -> Result<bool, ErrorCode>;
 }
 
 /// Clauses of the program.
@@ -39,6 +46,15 @@ impl Clauses for OfProgram {
     fn leaf<R: Request>(self, evaluator: &mut Evaluator<'_, R>, clause: u32) -> Truth {
         evaluator.leaf(clause)
     }
+
+    #[inline]
+    fn lynx_leaf<R: Request>(
+        self,
+        evaluator: &mut Evaluator<'_, R>,
+        clause: u32,
+    ) -> Result<bool, ErrorCode> {
+        evaluator.lynx_leaf(clause)
+    }
 }
 
 /// Clauses of packed rules.
@@ -49,8 +65,24 @@ impl Clauses for OfRow<'_> {
     #[inline]
     fn leaf<R: Request>(self, evaluator: &mut Evaluator<'_, R>, clause: u32) -> Truth {
         match self.0.get(clause as usize) {
-            Some(clause) => evaluator.row_leaf(clause),
+            Some(clause) => match evaluator.inline(clause) {
+                Some(result) => result.into(),
+                None => evaluator.leaf(clause.clause),
+            },
             None => Truth::Error(Fault::WrongType),
+        }
+    }
+
+    #[inline]
+    fn lynx_leaf<R: Request>(
+        self,
+        evaluator: &mut Evaluator<'_, R>,
+        clause: u32,
+    ) -> Result<bool, ErrorCode> {
+        let clause = self.0.get(clause as usize).ok_or(ErrorCode::TypeError)?;
+        match evaluator.inline(clause) {
+            Some(result) => Ok(result),
+            None => evaluator.lynx_leaf(clause.clause),
         }
     }
 }
@@ -330,53 +362,61 @@ impl<'r, R: Request> Evaluator<'r, R> {
         truth
     }
 
-    /// Evaluates one clause of a row.
+    /// The result of a clause of a row by its inline test, if that has one.
     #[inline]
-    fn row_leaf(&mut self, clause: &RowClause) -> Truth {
-        if !matches!(clause.test, InlineTest::None) {
-            self.hold(clause.path);
-            if let Step::Found(value) = self.cell(clause.path)
-                && let Some(result) = clause.test.eval(value)
-            {
-                return result.into();
-            }
+    fn inline(&mut self, clause: &RowClause) -> Option<bool> {
+        if matches!(clause.test, InlineTest::None) {
+            return None;
         }
-        self.leaf(clause.clause)
+        self.hold(clause.path);
+        match self.cell(clause.path) {
+            Step::Found(value) => clause.test.eval(value),
+            Step::Absent | Step::Unreadable => None,
+        }
     }
 
     /// Evaluates the match of a rule of the `lynx` profile.
     pub(super) fn lynx(&mut self, expr: Part<'_>) -> MatchResult {
-        match self.ordered(expr) {
+        match self.ordered(expr, OfProgram) {
             Ok(true) => MatchResult::Fires,
             Ok(false) => MatchResult::Passes,
             Err(code) => MatchResult::Error(code),
         }
     }
 
-    fn ordered(&mut self, expr: Part<'_>) -> Result<bool, ErrorCode> {
+    /// Evaluates the match of a row of the `lynx` profile.
+    #[inline]
+    pub(super) fn lynx_row(&mut self, row: &PackedRule<'r>) -> Result<bool, ErrorCode> {
+        self.ordered(expression(row.words), OfRow(row.clauses))
+    }
+
+    #[inline(always)]
+    fn ordered(&mut self, expr: Part<'_>, clauses: impl Clauses) -> Result<bool, ErrorCode> {
         match expr {
-            Part::Leaf(clause) => self.lynx_leaf(clause),
-            Part::Of(Connective::Not, mut items) => {
-                let item = items.next().ok_or(ErrorCode::TypeError)?;
-                self.ordered(item).map(|truth| !truth)
-            }
-            Part::Of(Connective::All, items) => {
-                for item in items {
-                    if !self.ordered(item)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            Part::Of(Connective::Any, items) => {
-                for item in items {
-                    if self.ordered(item)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
+            Part::Leaf(clause) => clauses.lynx_leaf(self, clause),
+            Part::Of(connective, items) => self.ordered_items(connective, items, clauses),
+        }
+    }
+
+    /// Evaluates items in one call, up to the first that decides or raises.
+    #[inline(never)]
+    fn ordered_items(
+        &mut self,
+        connective: Connective,
+        mut items: Parts<'_>,
+        clauses: impl Clauses,
+    ) -> Result<bool, ErrorCode> {
+        if connective == Connective::Not {
+            let item = items.next().ok_or(ErrorCode::TypeError)?;
+            return self.ordered(item, clauses).map(|truth| !truth);
+        }
+        let decisive = connective == Connective::Any;
+        for item in items {
+            if self.ordered(item, clauses)? == decisive {
+                return Ok(decisive);
             }
         }
+        Ok(!decisive)
     }
 
     pub(super) fn lynx_leaf(&mut self, index: u32) -> Result<bool, ErrorCode> {

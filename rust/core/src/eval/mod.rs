@@ -392,12 +392,21 @@ impl Program {
         evaluator: &mut Evaluator<'r, R>,
     ) -> Option<ScanResult<R>> {
         if !row.words.is_empty() {
-            match evaluator.row(row) {
-                Truth::True if !row.transforms => {
-                    return Some(ScanResult::Decided(DecidedBy::Rule(row.rule)));
-                }
-                Truth::False | Truth::Absent => return None,
-                Truth::True | Truth::Error(_) => {}
+            let fires = match self.profile {
+                Profile::Strict => match evaluator.row(row) {
+                    Truth::True => true,
+                    Truth::False | Truth::Absent => return None,
+                    // Evaluated again, in the order of the IR.
+                    Truth::Error(_) => false,
+                },
+                Profile::Lynx => match evaluator.lynx_row(row) {
+                    Ok(true) => true,
+                    Ok(false) => return None,
+                    Err(code) => return self.fail(row.rule, code, row.permits, markers),
+                },
+            };
+            if fires && !row.transforms {
+                return Some(ScanResult::Decided(DecidedBy::Rule(row.rule)));
             }
         }
         self.eval_rule(row.rule, evaluator.request, markers, evaluator)

@@ -39,7 +39,7 @@ pub(crate) struct PackedRule<'r> {
     pub(crate) permits: bool,
     /// True if the rule rewrites the arguments when it fires.
     pub(crate) transforms: bool,
-    /// The match of the strict profile, of which the clauses are those of `clauses`; empty for any other rule.
+    /// The match, of which the clauses are those of `clauses`; empty for a rule without one.
     pub(crate) words: &'r [Word],
     /// The clauses of all rows.
     pub(crate) clauses: &'r [RowClause],

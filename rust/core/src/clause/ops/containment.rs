@@ -232,7 +232,7 @@ impl OperatorTest for Needles {
         let texts = self.list.iter().all(|needle| needle.text.is_some());
         Facts {
             // Of a list each element is read.
-            cost: 4 + 2 * self.list.len() as u32,
+            cost: 5 + 2 * self.list.len() as u32,
             guard_cost: 3,
             fails: if texts {
                 Classes::ALL.without(Class::String)
