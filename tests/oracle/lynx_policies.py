@@ -328,7 +328,9 @@ def crowded_request(rng: Random) -> dict[str, Any]:
     parts = request(rng)
     for name, argument in parts["args"].items():
         if type(parts["args"]) is dict and rng.random() < 0.6:
-            parts["args"][name] = rng.choice([scalar(rng), [scalar(rng), scalar(rng)], argument])
+            one, other = scalar(rng), scalar(rng)
+            lists = ([one, other], (one, other), [one, argument], (argument, one))
+            parts["args"][name] = rng.choice([one, argument, rng.choice(lists)])
     return {**parts, "tool": pick(rng, (4, "shell"), (1, parts["tool"]))}
 
 

@@ -450,6 +450,10 @@ impl Value for PyValue<'_, '_> {
         self.object.is_instance_of::<PyTuple>()
     }
 
+    fn is_plain_tuple(&self) -> bool {
+        self.object.is_exact_instance_of::<PyTuple>()
+    }
+
     fn is_dict(&self) -> bool {
         self.object.is_instance_of::<PyDict>()
     }

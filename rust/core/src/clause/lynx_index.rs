@@ -103,14 +103,16 @@ impl LynxTest {
             LynxOp::In => match (&self.members, operand) {
                 // A list or a mapping has no hash.
                 (Some(_), PreparedConst::List(items)) if !items.contains(&PreparedConst::Null) => {
-                    HOST.with(Class::List).with(Class::Mapping)
+                    HOST.with(Class::List)
+                        .with(Class::Mapping)
+                        .with(Class::Plain)
                 }
                 (Some(_), _) => HOST,
                 (None, _) => ALL,
             },
-            LynxOp::Contains => without_text(std::slice::from_ref(operand)),
+            LynxOp::Contains => not_holding(std::slice::from_ref(operand)),
             LynxOp::ContainsAny | LynxOp::ContainsAll => match operand {
-                PreparedConst::List(items) => without_text(items),
+                PreparedConst::List(items) => not_holding(items),
                 _ => ALL,
             },
             LynxOp::Order(_) => comparable(std::slice::from_ref(operand)),
@@ -163,15 +165,34 @@ impl LynxTest {
     }
 }
 
-/// The classes that do not contain one of `needles` without a chance of an exception.
-fn without_text(needles: &[PreparedConst]) -> Classes {
-    match needles
+/// The classes in which `needles` are not looked for without a chance of an exception.
+fn not_holding(needles: &[PreparedConst]) -> Classes {
+    let classes = without_text(needles);
+    match needles.iter().all(is_scalar) {
+        true => classes.without(Class::Plain),
+        false => classes,
+    }
+}
+
+/// The classes but strings, if all of `operands` are.
+fn without_text(operands: &[PreparedConst]) -> Classes {
+    match operands
         .iter()
-        .all(|needle| matches!(needle, PreparedConst::Str(_)))
+        .all(|operand| matches!(operand, PreparedConst::Str(_)))
     {
         true => ALL.without(Class::String),
         false => ALL,
     }
+}
+
+fn is_scalar(operand: &PreparedConst) -> bool {
+    matches!(
+        operand,
+        PreparedConst::Null
+            | PreparedConst::Bool(_)
+            | PreparedConst::Number(_)
+            | PreparedConst::Str(_)
+    )
 }
 
 /// The classes that do not compare with each of `bounds`.
@@ -194,15 +215,7 @@ fn needles(items: &[PreparedConst], all: bool) -> IndexKey<'_> {
         _ => false,
     };
     // An element is compared with every item. One that is a list may hold a value whose comparison raises.
-    let scalars = items.iter().all(|item| {
-        matches!(
-            item,
-            PreparedConst::Null
-                | PreparedConst::Bool(_)
-                | PreparedConst::Number(_)
-                | PreparedConst::Str(_)
-        )
-    });
+    let scalars = items.iter().all(is_scalar);
     let needles: Vec<&PreparedConst> = match all {
         true => items.iter().find(|item| fits(item)).into_iter().collect(),
         false if items.iter().all(fits) => items.iter().collect(),

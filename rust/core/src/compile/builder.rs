@@ -61,7 +61,7 @@ struct PathBuilder {
     undecidable: Vec<(Facet, Rules)>,
     missing: Rules,
     long: Rules,
-    errors: [Rules; 8],
+    errors: [Rules; Class::ALL.len()],
 }
 
 impl<'p> Builder<'p> {
@@ -127,7 +127,7 @@ impl<'p> Builder<'p> {
             if trigger.missing {
                 path_builder.missing.push(rule);
             }
-            path_builder.errors(rule, trigger.classes);
+            path_builder.errors(rule, trigger.classes.with(Class::Plain));
         }
     }
 

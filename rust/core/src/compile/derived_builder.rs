@@ -26,7 +26,7 @@ struct DerivedBuilder {
     starts: RulesBy<Box<str>>,
     ends: RulesBy<Box<str>>,
     parts: RulesBy<Box<str>>,
-    errors: [Rules; 8],
+    errors: [Rules; Class::ALL.len()],
     all: Rules,
     lower: Option<Box<Self>>,
 }

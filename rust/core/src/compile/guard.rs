@@ -5,7 +5,8 @@ use std::hash::BuildHasher as _;
 
 use crate::bytes::hash::Keyed;
 use crate::clause::flat_expr::{Connective, Part, Parts};
-use crate::clause::ops::IndexKey;
+use crate::clause::ops::{IndexKey, Interval};
+use crate::index::intervals::overlapping;
 use crate::program::{Profile, Program};
 use crate::value::class::Class;
 
@@ -40,6 +41,8 @@ pub(super) struct Guards<'p> {
     uses: HashMap<u32, u32, Keyed>,
     /// The number of different texts and integers that clauses name at each path.
     values: HashMap<u32, usize, Keyed>,
+    /// The number of clauses at each path that a value of it lets through or has evaluated: see [`crowds`].
+    crowds: HashMap<u32, u32, Keyed>,
 }
 
 impl<'p> Guards<'p> {
@@ -52,6 +55,7 @@ impl<'p> Guards<'p> {
             program,
             tool_known,
             values: values(program, uses.keys().copied()),
+            crowds: crowds(program, uses.keys().copied()),
             uses,
         }
     }
@@ -155,10 +159,35 @@ impl<'p> Guards<'p> {
                     let passed = PASSED_BY_ALL * (texts.len() + ints.len());
                     (passed / (known + OTHER_VALUES)) as u32
                 }
+                IndexKey::Scan | IndexKey::Intervals(_) => {
+                    let crowd = self.crowds.get(&clause.path).copied().unwrap_or_default();
+                    test.facts().guard_cost + crowd
+                }
                 _ => test.facts().guard_cost,
             }
         })
     }
+}
+
+/// The number of clauses at each path that an index evaluates for every value, and of those with intervals that hold one of
+/// their bounds, on average: such guards let through the more rules, the more there are.
+fn crowds(program: &Program, clauses: impl IntoIterator<Item = u32>) -> HashMap<u32, u32, Keyed> {
+    let mut crowds: HashMap<u32, u32, Keyed> = HashMap::default();
+    let mut intervals: HashMap<u32, Vec<Interval>, Keyed> = HashMap::default();
+    for index in clauses {
+        let Some(clause) = program.clauses.get(index as usize) else {
+            continue;
+        };
+        match program.indexed_clause(index).key() {
+            IndexKey::Scan => *crowds.entry(clause.path).or_default() += 1,
+            IndexKey::Intervals(new) => intervals.entry(clause.path).or_default().extend(new),
+            _ => {}
+        }
+    }
+    for (path, intervals) in intervals {
+        *crowds.entry(path).or_default() += overlapping(&intervals);
+    }
+    crowds
 }
 
 /// The number of different texts and integers that clauses name at each path. Two with one hash count once.

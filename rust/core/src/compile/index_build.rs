@@ -272,6 +272,32 @@ mod tests {
     }
 
     #[test]
+    fn rules_are_found_by_what_lets_few_of_them_through() {
+        let scope = |number| {
+            leaf(
+                "declared.scope",
+                "contains",
+                json!(format!("s{}", number % 20)),
+            )
+        };
+        let bounds = |from: usize, to: usize| leaf("args.n", "between", json!([from, to]));
+        let chosen = |of: &dyn Fn(usize) -> Value| {
+            read((0..200).map(|number| vec![scope(number), of(number)])).concat()
+        };
+        assert_eq!(
+            chosen(&|number| leaf("args.n", "gt", json!(number))),
+            "scope"
+        );
+        assert_eq!(chosen(&|number| bounds(number, number + 150)), "scope");
+        assert_eq!(chosen(&|number| bounds(number, number + 1)), "n");
+        let each = |number: usize| json!({"tests": [{"op": "gt", "operand": number}]});
+        assert_eq!(
+            chosen(&|number| leaf("args.n", "length", each(number))),
+            "scope"
+        );
+    }
+
+    #[test]
     fn few_patterns_are_listed_under_their_literals() {
         let listed = |patterns: [&str; 2]| {
             let clause = |op, text: &str| leaf("args.place", op, json!(text));

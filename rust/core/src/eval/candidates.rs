@@ -16,6 +16,9 @@ use crate::value::class::Class;
 use crate::value::request::Request;
 use crate::value::{Step, Value, View};
 
+/// Elements of a list that is looked through for what may raise.
+const SHORT_LIST: usize = 256;
+
 /// Receiver of the rules that a value selects.
 pub(super) trait Sink: Copy {
     /// True if a clause in error names its rules, as a true clause does.
@@ -77,6 +80,28 @@ fn class(view: &View<'_>) -> Class {
     }
 }
 
+/// Returns true if a value is of [`Class::Plain`].
+#[inline(never)]
+fn is_plain<V: Value>(value: &V, view: &View<'_>) -> bool {
+    let listed = match view {
+        View::List => true,
+        View::Opaque => value.is_plain_tuple(),
+        _ => false,
+    };
+    let scalar = |element: V| {
+        matches!(
+            element.view(),
+            View::Null
+                | View::Bool(_)
+                | View::Int(_)
+                | View::BigInt(_)
+                | View::Float(_)
+                | View::Str(_)
+        )
+    };
+    listed && value.len() <= SHORT_LIST && value.items().all(scalar)
+}
+
 impl<'r, R: Request> Evaluator<'r, R> {
     /// Passes the rules that one path selects to `sink`; returns true if the path is absent.
     pub(super) fn lookup<S: Sink>(&mut self, sink: S, path_index: &'r PathIndex) -> bool {
@@ -95,7 +120,15 @@ impl<'r, R: Request> Evaluator<'r, R> {
             }
         };
         let view = value.text().map_or_else(|| value.view(), View::Str);
-        self.fail(sink, path_index, class(&view));
+        let mut class = class(&view);
+        if matches!(class, Class::List | Class::Broken)
+            && self.is_lynx()
+            && path_index.failing.has(class)
+            && is_plain(&value, &view)
+        {
+            class = Class::Plain;
+        }
+        self.fail(sink, path_index, class);
         let kinds = path_index.kinds;
         match &view {
             View::Str(text) => {
@@ -134,7 +167,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
                     self.equal_int(sink, &path_index.ints, number);
                 }
             }
-            View::List if kinds.has(Kinds::SUBSTRINGS) => {
+            View::List | View::Opaque if kinds.has(Kinds::SUBSTRINGS) && class != Class::Broken => {
                 if let Some(substrings) = &path_index.substrings {
                     self.look_through(sink, substrings, &value);
                 }
@@ -158,7 +191,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
         {
             self.derive(sink, derived, (&value, &view));
         }
-        if kinds.has(Kinds::INTERVALS) && class(&view) == Class::Number {
+        if kinds.has(Kinds::INTERVALS) && class == Class::Number {
             self.within(sink, path_index, &view);
         }
         if kinds.has(Kinds::CLAUSES) {

@@ -41,7 +41,7 @@ pub(crate) struct DerivedIndex {
     /// Rules by a text that must be in it.
     pub(crate) substrings: Option<SubstringIndex>,
     /// Rules that may be in error on a made value of a class.
-    pub(crate) errors: [Postings; 8],
+    pub(crate) errors: [Postings; Class::ALL.len()],
     pub(crate) failing: Classes,
     /// All rules, for values that cannot be searched.
     pub(crate) all: Postings,

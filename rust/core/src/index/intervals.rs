@@ -23,6 +23,24 @@ pub(crate) struct Intervals {
     nodes: Vec<Postings>,
 }
 
+/// The number of intervals that hold one of their bounds, on average.
+pub(crate) fn overlapping(intervals: &[Interval]) -> u32 {
+    let all = || intervals.iter().flat_map(|each| [&each.from, &each.to]);
+    let mut bounds: Vec<&Number> = all().flatten().map(|(bound, _)| bound).collect();
+    bounds.sort_by(|a, b| order(a, b));
+    let held = |each: &Interval| {
+        let from = each.from.as_ref().map_or(0, |(bound, _)| {
+            bounds.partition_point(|at| order(at, bound).is_lt())
+        });
+        let to = each.to.as_ref().map_or(bounds.len(), |(bound, _)| {
+            bounds.partition_point(|at| order(at, bound).is_le())
+        });
+        to.saturating_sub(from)
+    };
+    let held: usize = intervals.iter().map(held).sum();
+    (held / bounds.len().max(1)) as u32
+}
+
 impl Intervals {
     /// The tree of `intervals`, each with its rule; `list` keeps a list of rules.
     pub(crate) fn new(
@@ -105,9 +123,32 @@ fn add(nodes: &mut [Vec<u32>], node: usize, rule: u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Interval, Intervals};
+    use super::{Interval, Intervals, overlapping};
     use crate::num::number::Number;
     use crate::value::View;
+
+    #[test]
+    fn a_bound_is_in_as_many_intervals_as_overlap_there() {
+        let interval = |from: Option<i64>, to: Option<i64>| Interval {
+            from: from.map(|from| (Number::Int(from), true)),
+            to: to.map(|to| (Number::Int(to), true)),
+        };
+        let all = |of: &dyn Fn(i64) -> Interval| (0..100).map(of).collect::<Vec<_>>();
+        assert_eq!(overlapping(&[]), 0);
+        assert_eq!(overlapping(&[interval(None, None)]), 0);
+        // One value in two is beyond a bound.
+        assert_eq!(overlapping(&all(&|n| interval(Some(n), None))), 50);
+        assert_eq!(overlapping(&all(&|n| interval(None, Some(n)))), 50);
+        assert_eq!(
+            overlapping(&all(&|n| interval(Some(3 * n), Some(3 * n + 2)))),
+            1
+        );
+        assert_eq!(
+            overlapping(&all(&|n| interval(Some(n), Some(n + 1_000)))),
+            50
+        );
+        assert_eq!(overlapping(&all(&|_| interval(Some(1), Some(2)))), 100);
+    }
 
     #[test]
     fn a_number_meets_exactly_the_bands_around_it() {

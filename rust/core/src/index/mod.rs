@@ -136,7 +136,7 @@ pub(crate) struct PathIndex {
     /// Functions, whose steps count in full on a text of more than [`crate::limits::LONG_TEXT`] bytes.
     pub(crate) long: Postings,
     /// Rules that may be in error on a value of a class.
-    pub(crate) errors: [Postings; 8],
+    pub(crate) errors: [Postings; Class::ALL.len()],
 }
 
 impl PathIndex {
@@ -172,7 +172,7 @@ fn some(list: Postings, dense: bool) -> bool {
 }
 
 /// The classes of values that have rules.
-fn failing(errors: &[Postings; 8], dense: bool) -> Classes {
+fn failing(errors: &[Postings; Class::ALL.len()], dense: bool) -> Classes {
     let classes = Class::ALL.into_iter().zip(errors);
     classes
         .filter(|(_, rules)| some(**rules, dense))

@@ -12,11 +12,13 @@ pub(crate) enum Class {
     Timestamp,
     /// A value that no operator can evaluate.
     Broken,
+    /// A short list or tuple of scalars, in which Python looks for a scalar without an exception: `lynx` profile only.
+    Plain,
 }
 
 impl Class {
     /// Every class, in the order of its discriminant.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Null,
         Self::Bool,
         Self::Number,
@@ -25,15 +27,16 @@ impl Class {
         Self::Mapping,
         Self::Timestamp,
         Self::Broken,
+        Self::Plain,
     ];
 }
 
 /// Classes of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Classes(u8);
+pub(crate) struct Classes(u16);
 
 impl Classes {
-    pub(crate) const ALL: Self = Self(u8::MAX);
+    pub(crate) const ALL: Self = Self(u16::MAX);
     pub(crate) const NONE: Self = Self(0);
     /// Those that are no scalars.
     pub(crate) const SHAPES: Self = Self::NONE
@@ -42,14 +45,14 @@ impl Classes {
         .with(Class::Broken);
 
     pub(crate) const fn with(self, class: Class) -> Self {
-        Self(self.0 | 1 << class as u8)
+        Self(self.0 | 1 << class as u16)
     }
 
     pub(crate) const fn without(self, class: Class) -> Self {
-        Self(self.0 & !(1 << class as u8))
+        Self(self.0 & !(1 << class as u16))
     }
 
     pub(crate) const fn has(self, class: Class) -> bool {
-        self.0 & 1 << class as u8 != 0
+        self.0 & 1 << class as u16 != 0
     }
 }

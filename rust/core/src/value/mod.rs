@@ -113,6 +113,10 @@ pub trait Value: Clone {
     fn is_tuple(&self) -> bool {
         false
     }
+    /// Returns true if this is a tuple to the host language, not of a subclass.
+    fn is_plain_tuple(&self) -> bool {
+        false
+    }
     /// Returns true if a mapping is a `dict` to the host language.
     fn is_dict(&self) -> bool {
         true
