@@ -41,13 +41,14 @@ pub(super) type RulesBy<K> = HashMap<K, Rules, Keyed>;
 pub(super) struct Builder<'p> {
     program: &'p Program,
     by_path: BTreeMap<u32, PathBuilder>,
+    /// Those that are read once the guard of a permitting rule is absent.
+    if_absent: BTreeMap<u32, PathBuilder>,
     /// True if a value names only rules with a true clause, possibly not all of them, as an exclusion index requires.
     exact: bool,
 }
 
 #[derive(Default)]
 struct PathBuilder {
-    guarded: bool,
     permits: bool,
     strings: RulesBy<String>,
     ints: RulesBy<i64>,
@@ -69,6 +70,7 @@ impl<'p> Builder<'p> {
         Self {
             program,
             by_path: BTreeMap::new(),
+            if_absent: BTreeMap::new(),
             exact: false,
         }
     }
@@ -101,7 +103,7 @@ impl<'p> Builder<'p> {
             // A clause that is evaluated before the guard may raise, which leaves a marker.
             for &clause in &guard.exposed {
                 if !clauses.contains(&clause) {
-                    self.errors(rule, clause);
+                    self.errors(rule, clause, false);
                 }
             }
         }
@@ -109,7 +111,7 @@ impl<'p> Builder<'p> {
             // With an absent guard another clause may still put the rule in error, which leaves a marker.
             expr.leaves(&mut |clause| {
                 if !clauses.contains(&clause) {
-                    self.errors(rule, clause);
+                    self.errors(rule, clause, true);
                 }
             });
         }
@@ -122,7 +124,6 @@ impl<'p> Builder<'p> {
                 self.guard(rule, clause, false);
             }
             let path_builder = self.by_path.entry(trigger.path).or_default();
-            path_builder.guarded = true;
             path_builder.long.push(rule);
             if trigger.missing {
                 path_builder.missing.push(rule);
@@ -137,7 +138,6 @@ impl<'p> Builder<'p> {
             return;
         };
         let path_builder = self.by_path.entry(clause.path).or_default();
-        path_builder.guarded = true;
         path_builder.permits |= permits;
         let test = program.indexed_clause(index);
         if test.is_true_of_null() {
@@ -192,10 +192,11 @@ impl<'p> Builder<'p> {
                 return;
             }
         }
-        self.errors(rule, index);
+        self.errors(rule, index, false);
     }
 
-    fn errors(&mut self, rule: u32, index: u32) {
+    /// Adds a rule that a clause could leave in error; `if_absent`: as long as its guard is absent.
+    fn errors(&mut self, rule: u32, index: u32, if_absent: bool) {
         if self.exact {
             return;
         }
@@ -203,10 +204,11 @@ impl<'p> Builder<'p> {
             return;
         };
         let test = self.program.indexed_clause(index);
-        let lynx = self.program.profile == Profile::Lynx;
-        let path_builder = self.by_path.entry(clause.path).or_default();
-        // In the `lynx` profile an exception ends the rule, whatever other clauses are.
-        path_builder.guarded |= lynx;
+        let by_path = match if_absent {
+            true => &mut self.if_absent,
+            false => &mut self.by_path,
+        };
+        let path_builder = by_path.entry(clause.path).or_default();
         if test.reads_run() {
             // A request has nothing at its path, so that every request finds the rule there.
             if path_builder.missing.last() != Some(&rule) {
@@ -231,16 +233,13 @@ impl<'p> Builder<'p> {
             ..Lists::default()
         };
         let always = lists.keep(always);
-        let (mut path_indexes, mut error_paths) = (Vec::new(), Vec::new());
-        for (path, path_builder) in self.by_path {
-            let guarded = path_builder.guarded;
-            let path_index = path_builder.finish(self.program, path, &mut lists);
-            if guarded {
-                path_indexes.push(path_index);
-            } else {
-                error_paths.push(path_index);
-            }
-        }
+        let mut finish = |by_path: BTreeMap<u32, PathBuilder>| -> Vec<PathIndex> {
+            let builders = by_path.into_iter();
+            builders
+                .map(|(path, builder)| builder.finish(self.program, path, &mut lists))
+                .collect()
+        };
+        let (mut path_indexes, error_paths) = (finish(self.by_path), finish(self.if_absent));
         path_indexes.sort_by_key(|path_index| path_index.first);
         let is_dense = lists.dense.is_some();
         RuleIndex {
