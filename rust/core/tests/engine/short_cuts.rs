@@ -97,14 +97,16 @@ fn every_short_cut_decides_as_the_plain_path_in_the_lynx_profile() {
 
 #[test]
 fn rules_of_the_lynx_profile_that_crowd_are_found_as_the_plain_path_finds_them() {
-    agree(0..500, |random, rules| {
-        crowded_lynx_policy(random, rules * 2)
-    });
+    let make = |random: &mut Random, rules| crowded_lynx_policy(random, rules * 2);
+    agree(0..500, make);
+    agree_on(500..700, make, request_of_lists);
 }
 
 #[test]
 fn rules_that_crowd_on_one_argument_are_found_as_the_plain_path_finds_them() {
-    agree(0..500, |random, rules| crowded_policy(random, rules * 2));
+    let make = |random: &mut Random, rules| crowded_policy(random, rules * 2);
+    agree(0..500, make);
+    agree_on(500..700, make, request_of_lists);
 }
 
 #[test]
