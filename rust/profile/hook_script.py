@@ -32,10 +32,9 @@ _WHEEL_DATE = (1980, 1, 1, 0, 0, 0)
 def build() -> Path:
     """Build the hook in release mode and return the path of the program. Raises subprocess.CalledProcessError."""
     # The extension is named, not built: with its features of common crates, those of its build are used again.
-    command = ["cargo", "build", "--release", "--locked", "--package", PACKAGE, "--package", EXTENSION, "--bin", PACKAGE]
-    built = subprocess.run(
-        [*command, "--message-format=json", *arguments()], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
+    packages = ["--package", PACKAGE, "--package", EXTENSION, "--bin", PACKAGE]
+    command = ["cargo", "build", "--release", "--locked", *packages, "--message-format=json", *arguments()]
+    built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     programs = [found for line in built.splitlines() if (found := json.loads(line).get("executable")) is not None]
     return Path(programs[-1])
 
