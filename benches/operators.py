@@ -3,9 +3,9 @@
     python benches/operators.py [--json] [--profile lynx] [NAME ...]
 
 The last ones have a second test, which selects more than the first one or less. Half of the rules also name a caller.
-Operands and values come from one small vocabulary, so that some rules match. Each figure is the mean of 200 random requests
-in nanoseconds of the processor, the least of nine rounds. A figure that grows with the rules on a tool is an operator that no
-index lists.
+Operands and values come from one small vocabulary, so that some rules match. Each figure is the mean of 200 random
+requests in nanoseconds of the processor, the least of nine rounds. A figure that grows with the rules on a tool is an
+operator that no index lists.
 """
 
 from __future__ import annotations

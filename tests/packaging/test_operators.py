@@ -72,9 +72,10 @@ NAMED: dict[str, str] = {
     "rust/core/src/facets/describe.rs": "first",  # a part of a command
     "rust/core/src/facets/kind.rs": "first",  # a part of a command
     "rust/core/src/facets/value.rs": "first",  # a part of a command
-    "rust/core/src/compile/eager.rs": "eq matches",  # leaves of its unit tests
-    "rust/core/src/compile/index_build.rs": "contains eq gt in lower matches not_in starts_with subset_of",  # as above
-    "rust/core/src/compile/test_policies.rs": "matches",  # a leaf of unit tests
+    # Leaves of unit tests.
+    "rust/core/src/compile/eager.rs": "eq matches",
+    "rust/core/src/compile/index_build.rs": "between contains eq gt in lower matches not_in starts_with subset_of",
+    "rust/core/src/compile/test_policies.rs": "matches",
 }
 CONNECTIVES = frozenset(("all", "any"))
 """Names of nodes of the IR and of a trace, too."""
