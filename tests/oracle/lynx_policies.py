@@ -329,7 +329,7 @@ def crowded_request(rng: Random) -> dict[str, Any]:
     for name, argument in parts["args"].items():
         if type(parts["args"]) is dict and rng.random() < 0.6:
             one, other = scalar(rng), scalar(rng)
-            lists = ([one, other], (one, other), [one, argument], (argument, one))
+            lists = ([one, other], (one, other), [one, argument], (argument, one), [one, Refuses()], (Refuses(), one))
             parts["args"][name] = rng.choice([one, argument, rng.choice(lists)])
     return {**parts, "tool": pick(rng, (4, "shell"), (1, parts["tool"]))}
 
