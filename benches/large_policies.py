@@ -2,8 +2,9 @@
 
     python benches/large_policies.py [--json] [--check 100000]
 
-The profiles decide the shared mixed workload, request by request in turn. Preparing and checking have a process each;
-times are of the processor, and memory is what the process holds more than before (preparing), and at most (checking).
+The profiles decide the shared mixed workload and wide ones, request by request in turn. Preparing and checking have a
+process each; times are of the processor, and memory is what the process holds more than before (preparing), and at most
+(checking).
 """
 
 from __future__ import annotations
@@ -14,15 +15,19 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import bobcat
 from bobcat.model.request_json import request_from_json
 from corpora.mixed import workload
 from shapes.turns import in_turn
+from wide.generate import SHAPES, wide_workload
 
 SIZES = (10, 100, 1_000, 10_000)
+WIDE_SIZES = (10, 100, 1_000)
 REQUESTS = 40
 PREPARE = """
 import gc, json, sys, time, bobcat
@@ -49,19 +54,29 @@ rules:
 """
 
 
-def profiles(rules: int) -> dict[str, float]:
+def profiles(name: str, policy: Any, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The mean of the requests in nanoseconds by profile, and the ratio."""
-    work = workload(rules)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        strict, lynx = (bobcat.compile_policy(work.text, profile=profile) for profile in ("strict", "lynx"))
-    requests = [request_from_json(call) for call in work.requests[:REQUESTS]]
+        strict, lynx = (bobcat.compile_policy(policy, profile=profile) for profile in ("strict", "lynx"))
+    requests = [request_from_json(call) for call in calls]
     for request in requests:
         if bobcat.evaluate(strict, request).verdict is not bobcat.evaluate(lynx, request).verdict:
             raise SystemExit(f"the profiles differ: {request}")
     taken = in_turn([partial(_decide, policy, requests) for policy in (strict, lynx)])
     strict_ns, lynx_ns = (nanoseconds / len(requests) for nanoseconds in taken)
-    return {"rules": rules, "strict_ns": strict_ns, "lynx_ns": lynx_ns, "ratio": lynx_ns / strict_ns}
+    return {"workload": name, "strict_ns": strict_ns, "lynx_ns": lynx_ns, "ratio": lynx_ns / strict_ns}
+
+
+def compared_profiles(seed: int) -> Iterator[dict[str, Any]]:
+    """Those of the mixed workload by size, and of wide workloads by shape and size."""
+    for rules in SIZES:
+        work = workload(rules)
+        yield profiles(f"mixed {rules:,}", work.text, work.requests[:REQUESTS])
+    for shape in SHAPES:
+        for rules in WIDE_SIZES:
+            wide = wide_workload(rules, seed, shape=shape)
+            yield profiles(f"{shape} {rules:,}", wide.policy, wide.requests)
 
 
 def _decide(policy: bobcat.PolicyBundle, requests: list[bobcat.ActionRequest]) -> None:
@@ -116,15 +131,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--check", type=int, default=100_000, metavar="RULES", help="size of the checked policy")
+    parser.add_argument("--seed", type=int, default=7, help="of the wide workloads")
     arguments = parser.parse_args()
-    compared, marked = [profiles(rules) for rules in SIZES], errors()
+    compared, marked = list(compared_profiles(arguments.seed)), errors()
     prepared, checked = [preparing(rules) for rules in (1_000, 10_000)], checking(arguments.check)
     if arguments.json:
         figures = {"profiles": compared, "errors": marked, "preparing": prepared, "checking": checked}
         print(json.dumps(figures, indent=1))
         return
     for row in compared:
-        print("{rules:>7,.0f} rules: strict {strict_ns:,.0f} ns, lynx {lynx_ns:,.0f} ns, {ratio:.2f} x".format(**row))
+        print("{workload:>17}: strict {strict_ns:,.0f} ns, lynx {lynx_ns:,.0f} ns, {ratio:.2f} x".format(**row))
     print("plain {plain_ns:,.0f} ns, with a marker {marker_ns:,.0f} ns, denied {denial_ns:,.0f} ns".format(**marked))
     for row in prepared:
         print("{rules:>7,.0f} rules: prepare {ms:,.0f} ms, {mib:,.0f} MiB".format(**row))

@@ -289,48 +289,40 @@ mod tests {
 
     #[test]
     fn an_inline_test_has_the_result_of_its_test_or_none() {
-        let (mut inline, mut some) = (0, 0);
-        for test in tests() {
-            let made = test.inline();
-            inline += u32::from(made != InlineTest::None);
-            each_value(|value| {
-                let Some(result) = made.eval(value) else {
-                    return;
-                };
-                some += 1;
-                let steps = Steps::default();
-                assert_eq!(
-                    eval_value(&test, value, &steps),
-                    Ok(result),
-                    "{test:?} of {value:?}"
-                );
-                assert_eq!(steps.taken(), 0, "{test:?} of {value:?}");
-            });
-        }
-        assert!(inline > 100 && some > 1_000, "{inline}, {some}");
+        each_result(&tests(), Test::inline, |test, value, steps| {
+            eval_value(test, value, steps).ok()
+        });
     }
 
     #[test]
     fn an_inline_test_of_the_lynx_profile_has_its_result_or_none() {
-        let (mut inline, mut some) = (0, 0);
-        for test in lynx_tests() {
-            let made = test.inline();
-            inline += u32::from(made != InlineTest::None);
+        each_result(&lynx_tests(), LynxTest::inline, |test, value, steps| {
+            test.evaluate(0, Some(value), steps).ok()
+        });
+    }
+
+    /// Compares the results of inline tests with those of the tests that they are made from, which take no steps for them.
+    fn each_result<T: std::fmt::Debug>(
+        tests: &[T],
+        inline: impl Fn(&T) -> InlineTest,
+        evaluate: impl Fn(&T, &Shown<'_>, &Steps) -> Option<bool>,
+    ) {
+        let (mut made, mut some) = (0, 0);
+        for test in tests {
+            let inline = inline(test);
+            made += u32::from(inline != InlineTest::None);
             each_value(|value| {
-                let Some(result) = made.eval(value) else {
+                let Some(result) = inline.eval(value) else {
                     return;
                 };
                 some += 1;
                 let steps = Steps::default();
-                assert_eq!(
-                    test.evaluate(0, Some(value), &steps),
-                    Ok(result),
-                    "{test:?} of {value:?}"
-                );
+                let evaluated = evaluate(test, value, &steps);
+                assert_eq!(evaluated, Some(result), "{test:?} of {value:?}");
                 assert_eq!(steps.taken(), 0, "{test:?} of {value:?}");
             });
         }
-        assert!(inline > 100 && some > 1_000, "{inline}, {some}");
+        assert!(made > 100 && some > 1_000, "{made}, {some}");
     }
 
     fn each_value(mut visit: impl FnMut(&Shown<'_>)) {

@@ -128,7 +128,7 @@ impl<'p> Builder<'p> {
             if trigger.missing {
                 path_builder.missing.push(rule);
             }
-            path_builder.errors(rule, trigger.classes.with(Class::Plain));
+            path_builder.errors(rule, trigger.classes);
         }
     }
 

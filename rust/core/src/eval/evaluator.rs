@@ -363,7 +363,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
     }
 
     /// The result of a clause of a row by its inline test, if that has one.
-    #[inline]
+    #[inline(always)]
     fn inline(&mut self, clause: &RowClause) -> Option<bool> {
         if matches!(clause.test, InlineTest::None) {
             return None;
