@@ -431,6 +431,15 @@ def check_pattern(pattern: str, dialect: Literal["re2", "python"]) -> list[tuple
 def pattern_cost(pattern: str, dialect: Literal["re2", "python"]) -> int:
     """Return the size of a pattern with its repetitions expanded; ValueError for one that the dialect rejects."""
 
+def find_text(tests: Sequence[tuple[str, Sequence[str], bool, bool]], steps: int) -> tuple[str | None, int]:
+    """Return a shortest text with these results of tests, None if no text has them, and the steps taken.
+
+    A test is `pattern`, or the ends at which the text must have one of some texts (`start`, `end`, `both`, or an empty
+    string); then the pattern or the texts, true if the text in lower case is tested, and the wanted result. If the
+    steps do not suffice, the text is None, and more than `steps` were taken. Raises ValueError for a pattern that the
+    dialect `re2` rejects.
+    """
+
 def check_request(data: bytes) -> None:
     """Raise CoreError with the code `bad_request` for a text that is not JSON within the limits of a request."""
 

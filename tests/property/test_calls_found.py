@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -11,28 +12,70 @@ from hypothesis import strategies as st
 
 import campaign
 import strategies
-from bobcat._core import Pattern
+from bobcat._core import Pattern, find_text
+from bobcat._core import lower as core_lower
 from bobcat.bundle import PolicyBundle
 from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.frontend.strict.patterns import check_pattern
 from bobcat.ir import construct
 from bobcat.ir.schema import IrPolicy
 from bobcat.lint.calls import ExampleCall
-from bobcat.lint.pattern_syntax import PatternSyntaxError, is_anchored, parse
+from bobcat.lint.pattern_syntax import (
+    Alt,
+    Assert,
+    Cat,
+    Chars,
+    PatternSyntaxError,
+    Repeat,
+    Tree,
+    is_anchored,
+    parse,
+)
 from bobcat.lint.registry import run_lints
 from bobcat.lint.subject import LintContext
-from bobcat.lint.text_search import Automaton, OutOfBudget, SearchBudget, find_text
 from bobcat.model.request_json import request_from_json
 from pattern_grammar import pattern, texts
 
 PARTS = 4
 
 
-def found_in(text: str, machine: Automaton) -> bool:
-    state = machine.start
-    for char in text:
-        state = machine.step(state, char)
-    return machine.accepts(state)
+def ends(tree: Tree, text: str, starts: set[int]) -> set[int]:
+    """The places at which matches of a tree end that begin at some places: the plainest reading of a tree."""
+    match tree:
+        case Chars():
+            return {at + 1 for at in starts if at < len(text) and tree.holds(text[at])}
+        case Assert(kind):
+            return {at for at in starts if asserted(kind, text[:at], text[at:])}
+        case Cat(items):
+            for item in items:
+                starts = ends(item, text, starts)
+            return starts
+        case Alt(items):
+            return {end for item in items for end in ends(item, text, starts)}
+        case Repeat(item, low, high):
+            for _ in range(low):
+                starts = ends(item, text, starts)
+            found, count = set(starts), low
+            while starts and (high is None or count < high):
+                starts = ends(item, text, starts) - (found if high is None else set())
+                found |= starts
+                count += 1
+            return found
+
+
+def asserted(kind: str, before: str, after: str) -> bool:
+    def in_word(char: str) -> bool:
+        return char == "_" or (char.isascii() and char.isalnum())
+
+    at_edge = in_word(before[-1:]) is not in_word(after[:1])
+    return {
+        "text_start": not before,
+        "text_end": not after,
+        "line_start": before[-1:] in ("", "\n"),
+        "line_end": after[:1] in ("", "\n"),
+        "word": at_edge,
+        "not_word": not at_edge,
+    }[kind]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -44,13 +87,14 @@ def test_the_tree_of_a_pattern_means_what_the_core_means(part: int) -> None:
         if check_pattern(text, "re2"):
             continue
         try:
-            machine = Automaton(parse(text))
+            tree = parse(text)
             core = Pattern(text, "re2")
             for sample in texts(rng, 12):
                 if "\\B" in text and not sample.isascii():
                     continue  # the core finds `\B` between the bytes of a character
-                assert found_in(sample, machine) == core.search(sample), (text, sample)
-        except PatternSyntaxError:  # scripts, and counts of many states
+                found = bool(ends(tree, sample, set(range(len(sample) + 1))))
+                assert found == core.search(sample), (text, sample)
+        except PatternSyntaxError:  # scripts
             unread += 1
         else:
             read += 1
@@ -68,15 +112,75 @@ def test_an_anchored_pattern_is_found_in_whole_texts_only(part: int) -> None:
         if check_pattern(text, "re2") or not is_anchored(text):
             continue
         seen += 1
-        try:
-            start, end = Automaton(parse(f"^(?:{text})")), Automaton(parse(f"(?:{text})$"))
-            machine = Automaton(parse(text))
-            for other in (start, end):
-                found = find_text([(machine, True), (other, False)], SearchBudget(5_000))
-                assert found is None, (text, found)
-        except (PatternSyntaxError, OutOfBudget):
-            continue
+        for whole in (f"^(?:{text})", f"(?:{text})$"):
+            found, _ = find_text([("pattern", [text], False, True), ("pattern", [whole], False, False)], 5_000)
+            assert found is None, (text, found)
     assert seen > 20
+
+
+def wanted_results(rng: Random) -> Iterator[tuple[tuple[str, list[str], bool, bool], Callable[[str], bool]]]:
+    """Tests as `find_text` takes them, each with the function that a text passes."""
+    for _ in range(rng.randint(1, 4)):
+        lower, want = rng.random() < 0.3, rng.random() < 0.7
+        kind = rng.choice(("pattern", "", "start", "end", "both"))
+        operands = [pattern(rng, "re2")] if kind == "pattern" else texts(rng, rng.randint(1, 3))
+        if kind == "pattern" and check_pattern(operands[0], "re2"):
+            continue
+        if any("\\B" in operand for operand in operands):
+            continue  # the core finds `\B` between the bytes of a character
+
+        def passes(text: str, kind: str = kind, operands: list[str] = operands, lower: bool = lower) -> bool:
+            text = core_lower(text) if lower else text
+            if kind == "pattern":
+                return Pattern(operands[0], "re2").search(text)
+            return any(
+                {"": item in text, "start": text.startswith(item), "end": text.endswith(item), "both": text == item}[
+                    kind
+                ]
+                for item in operands
+            )
+
+        yield (kind, operands, lower, want), passes
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_text_that_is_found_has_the_wanted_results_and_none_is_certain(part: int) -> None:
+    found_some = found_none = 0
+    for seed in campaign.seeds(1_000, part, PARTS):
+        rng = Random(seed)
+        wanted = list(wanted_results(rng))
+        text, steps = find_text([test for test, _ in wanted], 20_000)
+        if text is not None:
+            found_some += 1
+            assert [passes(text) for _, passes in wanted] == [test[3] for test, _ in wanted], (wanted, text)
+        elif steps <= 20_000:
+            found_none += 1
+            candidates = [*texts(rng, 30), *(operand for test, _ in wanted for operand in test[1])]
+            for other in candidates:
+                assert [passes(other) for _, passes in wanted] != [test[3] for test, _ in wanted], (wanted, other)
+    assert found_some > 50
+    assert found_none > 10
+
+
+def test_a_search_that_takes_more_steps_finds_nothing() -> None:
+    wanted = [("", [f"{letter}-{letter}"], False, True) for letter in "abcdefghijkl"]
+    text, steps = find_text(wanted, 1_000)
+    assert text is None
+    assert steps > 1_000
+
+
+@pytest.mark.parametrize(
+    ("test", "error", "message"),
+    [
+        (("pattern", ["("], False, True), ValueError, "is not accepted: this group is not closed"),
+        (("pattern", ["a", "b"], False, True), ValueError, "no test of a text: `pattern` with 2 texts"),
+        (("whole", ["a"], False, True), ValueError, "no test of a text: `whole` with 1 texts"),
+        (("both", ["\ud800"], False, True), UnicodeEncodeError, "surrogates not allowed"),
+    ],
+)
+def test_what_is_no_test_of_a_text_is_refused(test: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        find_text([test], 1_000)
 
 
 def bundle_of(policy: IrPolicy) -> tuple[PolicyBundle, SourceMap]:

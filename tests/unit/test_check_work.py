@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from bobcat._core import find_text
 from bobcat.frontend import suggest
 from bobcat.frontend.report import MAX_FINDINGS
 from bobcat.frontend.strict import matches
-from bobcat.lint import calls, ignores, text_search
+from bobcat.lint import calls, ignores
 from bobcat.lint.check import check_source
 from bobcat.lint.lints import shadowed_rule
 
@@ -118,11 +119,20 @@ def test_a_search_that_has_no_answer_within_its_budget_is_reported() -> None:
     assert found[0].message.endswith("calls that get through, in 2 searches of 25,000 steps each")
 
 
-def test_large_automata_cost_more_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    closures = counted(monkeypatch, text_search.Automaton, "_closure")
-    pattern = r"^(\w+\s?){1,100}$"
-    check_source({"rules": [{"match": {"args.path.matches": pattern}, "decision": "allow"}]}, "p")
-    assert closures[0] < calls.MAX_STEPS_EACH
+def test_large_automata_cost_more_of_the_budget() -> None:
+    small, large = r"^(\w+\s?){1,2}$", r"^(\w+\s?){1,100}$"
+    cost = [find_text([("pattern", [pattern], False, True)], 25_000)[1] for pattern in (small, large)]
+    assert cost[1] > 20 * cost[0]
+
+
+def test_each_search_costs_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MAX_STEPS", 10 * calls.STEPS_OF_A_SEARCH)
+    searches = counted(monkeypatch, calls.CallFinder, "_find")
+    rules = "".join(
+        f"  - {{match: {{tool: t, args.n{i}.gt: 1}}, decision: {'deny' if i % 2 else 'allow'}}}\n" for i in range(100)
+    )
+    assert "N0101" in {item.code for item in check_source(f"rules:\n{rules}", "p")}
+    assert searches[0] == 10
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from bobcat.lint.argument_schema import Tools
 from bobcat.lint.implication import PERMITS
 from bobcat.lint.pattern_syntax import PatternSyntaxError
 from bobcat.lint.permissive_run import without_memory
-from bobcat.lint.text_search import OutOfBudget, SearchBudget
+from bobcat.lint.search_budget import OutOfBudget, SearchBudget
 from bobcat.lint.values import Test, solve
 from bobcat.model.request_json import request_from_json
 
@@ -34,6 +34,8 @@ MAX_STEPS = 500_000
 """Steps of all searches for calls about one policy."""
 MAX_STEPS_EACH = 25_000
 """Steps of one search."""
+STEPS_OF_A_SEARCH = 100
+"""Steps that one search costs beside those for its texts, which take about as long."""
 MAX_BRANCHES = 12
 """Maximum number of ways to satisfy a match that are tried."""
 MAX_ROUNDS = 6
@@ -106,7 +108,7 @@ class CallFinder:
         except (PatternSyntaxError, RecursionError):
             return UNDECIDED
         finally:
-            self._left -= before - max(0, budget.steps) + 20
+            self._left -= before - max(0, budget.steps) + STEPS_OF_A_SEARCH
             self.exhausted = self._left <= 0
 
     def _find(self, wanted: list[Wanted], by: IrRule, budget: SearchBudget) -> CallSearchResult:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, TypeAlias, assert_never
 
-LAST = 0x10FFFF
 Range: TypeAlias = tuple[int, int]
 Assertion = Literal["text_start", "text_end", "line_start", "line_end", "word", "not_word"]
 
@@ -43,7 +42,7 @@ class Chars:
 
     def holds(self, char: str) -> bool:
         """Return true if a character is in the set."""
-        same = {char, *cases(char)} if self.fold else {char}
+        same = {char, *_cases(char)} if self.fold else {char}
         inside = any(low <= ord(item) <= high for low, high in self.ranges for item in same) or any(
             any(_in_category(item, name) for item in same) is not without for name, without in self.categories
         )
@@ -82,24 +81,24 @@ class Repeat:
 
 Tree: TypeAlias = Chars | Assert | Cat | Alt | Repeat
 
-DIGIT: tuple[Range, ...] = ((48, 57),)
-SPACE: tuple[Range, ...] = ((9, 10), (12, 13), (32, 32))
-WORD: tuple[Range, ...] = ((48, 57), (65, 90), (95, 95), (97, 122))
-_PERL = {"d": DIGIT, "s": SPACE, "w": WORD}
+_DIGIT: tuple[Range, ...] = ((48, 57),)
+_SPACE: tuple[Range, ...] = ((9, 10), (12, 13), (32, 32))
+_WORD: tuple[Range, ...] = ((48, 57), (65, 90), (95, 95), (97, 122))
+_PERL = {"d": _DIGIT, "s": _SPACE, "w": _WORD}
 _POSIX: dict[str, tuple[Range, ...]] = {
     "alnum": ((48, 57), (65, 90), (97, 122)),
     "alpha": ((65, 90), (97, 122)),
     "ascii": ((0, 127),),
     "blank": ((9, 9), (32, 32)),
     "cntrl": ((0, 31), (127, 127)),
-    "digit": DIGIT,
+    "digit": _DIGIT,
     "graph": ((33, 126),),
     "lower": ((97, 122),),
     "print": ((32, 126),),
     "punct": ((33, 47), (58, 64), (91, 96), (123, 126)),
     "space": ((9, 13), (32, 32)),
     "upper": ((65, 90),),
-    "word": WORD,
+    "word": _WORD,
     "xdigit": ((48, 57), (65, 70), (97, 102)),
 }
 _ESCAPES = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
@@ -353,11 +352,11 @@ def _flags(flags: _Flags, group: re.Match[str]) -> _Flags:
 
 
 def _literal(code: int, flags: _Flags) -> Chars:
-    return Chars(((code, code),), fold=flags.fold and bool(cases(chr(code))), text=chr(code))
+    return Chars(((code, code),), fold=flags.fold and bool(_cases(chr(code))), text=chr(code))
 
 
 @lru_cache(maxsize=1_024)
-def cases(char: str) -> frozenset[str]:
+def _cases(char: str) -> frozenset[str]:
     """Return the other cases of a letter, as single characters."""
     found = {char.lower(), char.upper(), char.title()}
     found = {item for item in found if len(item) == 1 and item.casefold() == char.casefold()}
@@ -367,13 +366,13 @@ def cases(char: str) -> frozenset[str]:
     return frozenset(found - {char})
 
 
-def class_ranges(name: str) -> tuple[Range, ...]:
+def _class_ranges(name: str) -> tuple[Range, ...]:
     """Return the ranges of a class name; empty for a Unicode category."""
     return _PERL.get(name, ()) or _POSIX.get(name.removeprefix(":"), ())
 
 
 def _in_category(char: str, name: str) -> bool:
-    ranges = class_ranges(name)
+    ranges = _class_ranges(name)
     if ranges:
         return any(low <= ord(char) <= high for low, high in ranges)
     if name == "Any":

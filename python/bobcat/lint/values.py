@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+from bobcat._core import find_text
 from bobcat.doctor.candidate_values import MISSING, Missing, by_operator, with_reference_values
 from bobcat.ir.constants import from_const
 from bobcat.ir.schema import Const
 from bobcat.language.facets import IR_NESTING, IR_OPERATORS
 from bobcat.language.kinds import OperandForm, OperandKind
-from bobcat.language.operators import ROWS, OperatorSpec
+from bobcat.language.operators import ROWS
 from bobcat.language.paths import PATHS, values_at
 from bobcat.lint.evaluate import holds
 from bobcat.lint.pattern_syntax import Alt, Assert, Cat, Chars, PatternSyntaxError, Repeat, Tree, parse
-from bobcat.lint.text_search import SearchBudget, automaton, find_text
+from bobcat.lint.search_budget import SearchBudget
 
 Test: TypeAlias = tuple[str, Const, bool]
 """An operator, its operand, and whether it must hold."""
@@ -24,6 +25,7 @@ _SOLVED = _NUMBERS | {
     row.name for row in ROWS if row.anchors is not None or row.path_only or row.derived is OperandKind.LOWER
 }
 _PARTS = (OperandForm.PART, OperandForm.PARTS, OperandForm.SOME_PARTS)
+_TextTest: TypeAlias = tuple[Literal["pattern", "", "start", "end", "both"], list[str], bool, bool]
 _DISTANT: Final = 10**9
 
 
@@ -119,47 +121,58 @@ def _lists(tests: Sequence[Test], budget: SearchBudget) -> Iterator[list[Any]]: 
 
 
 def _texts(tests: Sequence[Test], budget: SearchBudget) -> Iterator[str]:
-    machines = [(automaton(tree, lower=lower), want) for tree, lower, want in _trees(tests)]
-    if machines:
-        found = find_text(machines, budget)
-        if found is not None:
+    wanted = list(_text_tests(tests))
+    if wanted:
+        found = _find([*wanted, ("both", [""], False, False)], budget)
+        if found is None:
+            yield ""
+        else:
             yield found
             yield from (found + "x" * more for more in (1, 2, 4, 8))
 
 
-def _trees(tests: Iterable[Test], *, lower: bool = False) -> Iterator[tuple[Tree, bool, bool]]:
-    """Yield the tests of a text as patterns, with the lower-case flag and the wanted result."""
+def _find(wanted: list[_TextTest], budget: SearchBudget) -> str | None:
+    try:
+        found, steps = find_text(wanted, budget.steps)
+    except ValueError as error:  # a lone surrogate, or a pattern that is too large
+        raise PatternSyntaxError(str(error)) from None
+    budget.spend(steps)
+    return found
+
+
+def _text_tests(tests: Iterable[Test], *, lower: bool = False) -> Iterator[_TextTest]:
+    """Yield the tests that are about the text itself, as `find_text` takes them."""
     for op, operand, want in tests:
         row = IR_OPERATORS[op]
         if row.operand is OperandForm.PATTERN:
-            yield parse(operand), lower, want
+            yield "pattern", [operand], lower, want
         elif row.derived is OperandKind.LOWER:
             if want or len(operand["tests"]) == 1:
                 inner = [(item["op"], item["operand"], want) for item in operand["tests"]]
-                yield from _trees(inner, lower=True)
+                yield from _text_tests(inner, lower=True)
         elif row.operand is OperandForm.SOME_PARTS:
             if want:
-                yield from ((_literal(item), lower, True) for item in operand if isinstance(item, str))
+                yield from (("", [item], lower, True) for item in operand if isinstance(item, str))
         elif row.anchors is not None:
             items = operand if isinstance(operand, list) else [operand]
-            texts = [_literal(item) for item in items if isinstance(item, str)]
+            texts = [item for item in items if isinstance(item, str)]
             if texts:
-                yield _at(row, Alt(tuple(texts))), lower, want
-
-
-def _at(row: OperatorSpec, tree: Tree) -> Tree:
-    start = (Assert("text_start"),) if row.anchors in ("start", "both") else ()
-    end = (Assert("text_end"),) if row.anchors in ("end", "both") else ()
-    return Cat((*start, tree, *end))
-
-
-def _literal(text: str) -> Tree:
-    return Cat(tuple(Chars(((ord(char), ord(char)),)) for char in text))
+                yield row.anchors, texts, lower, want
 
 
 def text_tree(op: str, operand: Const) -> Tree | None:
     """Return the pattern of one test of a text; None for other tests. Raises `PatternSyntaxError`."""
-    return next((tree for tree, _, want in _trees([(op, operand, True)]) if want), None)
+    for kind, texts, _, _ in _text_tests([(op, operand, True)]):
+        if kind == "pattern":
+            return parse(texts[0])
+        start = (Assert("text_start"),) if kind in ("start", "both") else ()
+        end = (Assert("text_end"),) if kind in ("end", "both") else ()
+        return Cat((*start, Alt(tuple(map(_literal, texts))), *end))
+    return None
+
+
+def _literal(text: str) -> Tree:
+    return Cat(tuple(Chars(((ord(char), ord(char)),)) for char in text))
 
 
 def literal_prefix(tree: Tree) -> tuple[str, bool]:

@@ -36,6 +36,7 @@ mod session;
 mod shell;
 mod slot_constructor;
 mod static_object;
+mod text_search;
 mod trace;
 mod tracking;
 mod transform;
@@ -95,6 +96,8 @@ mod _core {
     use crate::shell::{parse_shell, shell_packs};
     #[pymodule_export]
     use crate::slot_constructor::SlotConstructor;
+    #[pymodule_export]
+    use crate::text_search::find_text;
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {

@@ -39,10 +39,18 @@ pub(super) struct Guards<'p> {
     tool_known: bool,
     /// The number of rules of the rule index that have each clause.
     uses: HashMap<u32, u32, Keyed>,
-    /// The number of different texts and integers that clauses name at each path.
-    values: HashMap<u32, usize, Keyed>,
-    /// The number of clauses at each path that a value of it lets through or has evaluated: see [`crowds`].
-    crowds: HashMap<u32, u32, Keyed>,
+    /// By path.
+    places: HashMap<u32, Place, Keyed>,
+}
+
+/// The clauses of the rules at one path.
+#[derive(Debug, Default)]
+struct Place {
+    /// The number of different texts and integers that they name. Two with one hash count once.
+    values: usize,
+    /// The number of them that an index evaluates for every value, and of those with intervals that hold one of their
+    /// bounds, on average: such guards let through the more rules, the more there are.
+    crowd: u32,
 }
 
 impl<'p> Guards<'p> {
@@ -54,8 +62,7 @@ impl<'p> Guards<'p> {
         Self {
             program,
             tool_known,
-            values: values(program, uses.keys().copied()),
-            crowds: crowds(program, uses.keys().copied()),
+            places: places(program, uses.keys().copied()),
             uses,
         }
     }
@@ -151,17 +158,17 @@ impl<'p> Guards<'p> {
         }
         let uses = self.uses.get(&index).copied().unwrap_or(1);
         let test = self.program.indexed_clause(index);
+        let place = self.places.get(&clause.path);
         test.guards().then(|| {
             uses + match test.key() {
                 // The share of values that pass: one of three kinds of callers is no guard to speak of.
                 IndexKey::Scalars(texts, ints) => {
-                    let known = self.values.get(&clause.path).copied().unwrap_or_default();
+                    let known = place.map_or(0, |place| place.values);
                     let passed = PASSED_BY_ALL * (texts.len() + ints.len());
                     (passed / (known + OTHER_VALUES)) as u32
                 }
                 IndexKey::Scan | IndexKey::Intervals(_) => {
-                    let crowd = self.crowds.get(&clause.path).copied().unwrap_or_default();
-                    test.facts().guard_cost + crowd
+                    test.facts().guard_cost + place.map_or(0, |place| place.crowd)
                 }
                 _ => test.facts().guard_cost,
             }
@@ -169,45 +176,35 @@ impl<'p> Guards<'p> {
     }
 }
 
-/// The number of clauses at each path that an index evaluates for every value, and of those with intervals that hold one of
-/// their bounds, on average: such guards let through the more rules, the more there are.
-fn crowds(program: &Program, clauses: impl IntoIterator<Item = u32>) -> HashMap<u32, u32, Keyed> {
-    let mut crowds: HashMap<u32, u32, Keyed> = HashMap::default();
+fn places(
+    program: &Program,
+    clauses: impl IntoIterator<Item = u32>,
+) -> HashMap<u32, Place, Keyed> {
+    let mut places: HashMap<u32, Place, Keyed> = HashMap::default();
     let mut intervals: HashMap<u32, Vec<Interval>, Keyed> = HashMap::default();
+    let (mut seen, hash) = (HashSet::<u64, Keyed>::default(), Keyed::default());
     for index in clauses {
         let Some(clause) = program.clauses.get(index as usize) else {
             continue;
         };
         match program.indexed_clause(index).key() {
-            IndexKey::Scan => *crowds.entry(clause.path).or_default() += 1,
+            IndexKey::Scalars(texts, ints) => {
+                let texts = texts.iter().map(|text| hash.hash_one((clause.path, text)));
+                let ints = ints
+                    .iter()
+                    .map(|number| hash.hash_one((clause.path, number)));
+                let fresh = texts.chain(ints).filter(|value| seen.insert(*value));
+                places.entry(clause.path).or_default().values += fresh.count();
+            }
+            IndexKey::Scan => places.entry(clause.path).or_default().crowd += 1,
             IndexKey::Intervals(new) => intervals.entry(clause.path).or_default().extend(new),
             _ => {}
         }
     }
     for (path, intervals) in intervals {
-        *crowds.entry(path).or_default() += overlapping(&intervals);
+        places.entry(path).or_default().crowd += overlapping(&intervals);
     }
-    crowds
-}
-
-/// The number of different texts and integers that clauses name at each path. Two with one hash count once.
-fn values(program: &Program, clauses: impl IntoIterator<Item = u32>) -> HashMap<u32, usize, Keyed> {
-    let (mut known, mut seen) = (HashMap::default(), HashSet::<u64, Keyed>::default());
-    let hash = Keyed::default();
-    for index in clauses {
-        let Some(clause) = program.clauses.get(index as usize) else {
-            continue;
-        };
-        if let IndexKey::Scalars(texts, ints) = program.indexed_clause(index).key() {
-            let texts = texts.iter().map(|text| hash.hash_one((clause.path, text)));
-            let ints = ints
-                .iter()
-                .map(|number| hash.hash_one((clause.path, number)));
-            let fresh = texts.chain(ints).filter(|value| seen.insert(*value));
-            *known.entry(clause.path).or_default() += fresh.count();
-        }
-    }
-    known
+    places
 }
 
 /// The clauses that each make a match false when they are true, whatever else the request holds.

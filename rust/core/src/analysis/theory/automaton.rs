@@ -232,7 +232,7 @@ impl Automaton {
     }
 
     /// The work that the states took so far, in visits of steps of patterns.
-    fn work(&self) -> u64 {
+    pub(super) fn work(&self) -> u64 {
         match &self.source {
             Source::Pattern(states) => states.visits(),
             Source::Lower(lower) => lower.inner().work(),

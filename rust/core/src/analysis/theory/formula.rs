@@ -8,6 +8,9 @@ use super::{GaveUp, GaveUpCode, TextTest};
 use crate::regex::states::States;
 use crate::regex::{Dialect, LiteralKind, Pattern};
 
+/// Visits of steps of a pattern that take as long as one state of a search.
+const VISITS: u64 = 256;
+
 /// A simple test: one automaton.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Simple {
@@ -93,6 +96,8 @@ pub(super) struct Leaves {
     automata: Vec<Automaton>,
     tests: Vec<Simple>,
     index: BTreeMap<Simple, usize>,
+    /// The states that searches built.
+    pub(super) searched: u64,
 }
 
 impl Leaves {
@@ -102,6 +107,12 @@ impl Leaves {
 
     pub(super) fn automaton_mut(&mut self, at: usize) -> Option<&mut Automaton> {
         self.automata.get_mut(at)
+    }
+
+    /// The work so far: states that searches built, and what the automata took in visits of steps.
+    pub(super) fn work(&self) -> u64 {
+        let visits: u64 = self.automata.iter().map(Automaton::work).sum();
+        self.searched + visits / VISITS
     }
 
     /// The state of an automaton after a character of one of its classes.

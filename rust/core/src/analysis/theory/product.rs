@@ -91,7 +91,7 @@ pub(super) struct Node {
 
 /// The product of the automata of some goals.
 pub(super) struct Product<'l, 'f> {
-    leaves: &'l mut Leaves,
+    pub(super) leaves: &'l mut Leaves,
     slots: Vec<usize>,
     literals: Vec<(usize, bool)>,
     complex: Vec<Goal<'f>>,

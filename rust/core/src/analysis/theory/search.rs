@@ -97,6 +97,13 @@ impl Search<'_, '_, '_> {
                 from: None,
             });
         }
+        let found = self.shortest();
+        let states = self.product.nodes.len() + self.places.len();
+        self.product.leaves.searched += states as u64;
+        found
+    }
+
+    fn shortest(&mut self) -> Result<Option<String>, GaveUp> {
         let mut rounds = 0;
         while let Some((length, at)) = self.pop() {
             let Some(place) = self.places.get(at as usize).copied() else {

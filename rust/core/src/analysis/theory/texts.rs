@@ -81,6 +81,12 @@ impl Texts {
         self.budget = budget;
     }
 
+    /// The work of all calls so far, in states of searches.
+    #[must_use]
+    pub fn work(&self) -> u64 {
+        self.leaves.work()
+    }
+
     /// Adds a test. An equal one has the same id.
     ///
     /// # Errors
