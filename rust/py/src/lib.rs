@@ -21,6 +21,7 @@ mod freeze;
 mod hashing;
 mod hook_session;
 mod host;
+mod instant;
 mod layered;
 mod manifest;
 mod names;

@@ -11,6 +11,7 @@ use bobcat_core::lang::path::{Field, Head};
 use bobcat_core::program::Verdict;
 
 use crate::attribute::Attribute;
+use crate::instant::InstantStorage;
 use crate::slot_constructor::SlotConstructor;
 
 /// The objects that are looked up once.
@@ -42,6 +43,8 @@ pub(crate) struct Names {
     pub(crate) coroutine: Py<PyType>,
     /// `datetime.datetime`
     pub(crate) datetime: Py<PyType>,
+    /// Where a datetime keeps its instant, when it is known.
+    pub(crate) instants: Option<InstantStorage>,
     /// `datetime.datetime.__sub__`
     pub(crate) datetime_sub: Py<PyAny>,
     /// `datetime.datetime.utcoffset`
@@ -132,10 +135,8 @@ impl Names {
             verdict("TRANSFORM")?,
         ];
         let datetime = class(&datetime_module, "datetime")?;
-        let epoch =
-            datetime
-                .bind(py)
-                .call1((1970, 1, 1, 0, 0, 0, 0, datetime_module.getattr("UTC")?))?;
+        let utc = datetime_module.getattr("UTC")?;
+        let epoch = datetime.bind(py).call1((1970, 1, 1, 0, 0, 0, 0, &utc))?;
         let int = py.get_type::<PyInt>();
         let signed = PyDict::new(py);
         signed.set_item("signed", true)?;
@@ -154,6 +155,7 @@ impl Names {
             frozen_list: class(&frozen, "FrozenList")?,
             deep_freeze: frozen.getattr("deep_freeze")?.unbind(),
             mapping: py.import("collections.abc")?.getattr("Mapping")?.unbind(),
+            instants: InstantStorage::find(datetime.bind(py), &utc).unwrap_or_default(),
             datetime_sub: datetime.bind(py).getattr("__sub__")?.unbind(),
             datetime_utcoffset: datetime.bind(py).getattr("utcoffset")?.unbind(),
             epoch: epoch.unbind(),

@@ -249,6 +249,10 @@ impl<'r, 'py> PyValue<'r, 'py> {
 
     fn try_micros(&self) -> PyResult<Option<i64>> {
         let (py, names) = (self.object.py(), self.session.names);
+        let known = names.instants.as_ref();
+        if let Some(micros) = known.and_then(|storage| storage.micros(&self.object)) {
+            return Ok(Some(micros));
+        }
         if names
             .datetime_utcoffset
             .bind(py)

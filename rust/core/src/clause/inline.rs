@@ -15,8 +15,8 @@ use crate::value::{Value, View};
 /// Most bytes of a text that is kept inline.
 const MAX_TEXT: usize = 22;
 
-/// Most texts of one test.
-const MAX_TEXTS: usize = 8;
+/// Most texts or numbers of one test.
+pub(crate) const MAX_ITEMS: usize = 8;
 
 /// Up to this magnitude every integer is a float.
 const EXACT: u64 = 1 << 53;
@@ -30,14 +30,21 @@ pub(crate) enum InlineTest {
     Flag(bool),
     /// Equality with a text.
     Text(ShortText),
-    /// Equality with one of some texts.
-    Texts(Box<[ShortText]>),
+    /// Equality with one of some texts; negated if the first is true.
+    Texts(bool, Box<[ShortText]>),
+    /// The same with texts of any length. PERF: a text of another length is not read.
+    LongTexts(bool, Box<[Box<str>]>),
     /// Equality with a number.
     Number(f64),
+    /// Equality with one of some numbers; negated if the first is true.
+    Numbers(bool, Box<[f64]>),
     /// A comparison with a bound.
     Order(Relation, f64),
     /// A number from one bound to another, both within; negated if the first is true.
     Between(bool, f64, f64),
+    /// The number of characters of a text or of items of a list, of bytes if the first is true, from one bound to another, both
+    /// within.
+    Length(bool, f64, f64),
 }
 
 /// A text of a few bytes.
@@ -71,20 +78,53 @@ impl InlineTest {
     /// Equality with a scalar that is no bool.
     pub(crate) fn equal(operand: &PreparedConst) -> Self {
         let made = match operand {
-            PreparedConst::Str(text) => ShortText::new(text).map(Self::Text),
+            PreparedConst::Str(text) => Some(match ShortText::new(text) {
+                Some(text) => Self::Text(text),
+                None => Self::LongTexts(false, [text.clone()].into()),
+            }),
             operand => float(operand).map(Self::Number),
         };
         made.unwrap_or(Self::None)
     }
 
-    /// Equality with one of some texts.
-    pub(crate) fn one_of(texts: &[Box<str>]) -> Self {
-        if texts.len() > MAX_TEXTS {
+    /// Equality with one of some texts, or with none of them.
+    pub(crate) fn one_of(negated: bool, texts: &[Box<str>]) -> Self {
+        if texts.len() > MAX_ITEMS {
             return Self::None;
         }
-        let texts: Option<Box<[ShortText]>> =
+        let short: Option<Box<[ShortText]>> =
             texts.iter().map(|text| ShortText::new(text)).collect();
-        texts.map_or(Self::None, Self::Texts)
+        match short {
+            Some(texts) => Self::Texts(negated, texts),
+            None => Self::LongTexts(negated, texts.into()),
+        }
+    }
+
+    /// Equality with one of some numbers, or with none of them.
+    pub(crate) fn one_of_numbers(negated: bool, numbers: impl Iterator<Item = Number>) -> Self {
+        let numbers = numbers.take(MAX_ITEMS + 1).map(|number| exact(&number));
+        match numbers.collect::<Option<Box<[f64]>>>() {
+            Some(numbers) if numbers.len() <= MAX_ITEMS => Self::Numbers(negated, numbers),
+            Some(_) | None => Self::None,
+        }
+    }
+
+    /// The number of characters, or of bytes, that passes some tests of numbers.
+    pub(crate) fn length(bytes: bool, tests: impl Iterator<Item = Self>) -> Self {
+        let (mut from, mut to) = (0.0_f64, f64::INFINITY);
+        for test in tests {
+            let (least, most) = match test {
+                Self::Number(number) => (number, number),
+                Self::Order(Relation::Gt, bound) => (bound.floor() + 1.0, f64::INFINITY),
+                Self::Order(Relation::Ge, bound) => (bound, f64::INFINITY),
+                Self::Order(Relation::Lt, bound) => (0.0, bound.ceil() - 1.0),
+                Self::Order(Relation::Le, bound) => (0.0, bound),
+                Self::Between(false, least, most) => (least, most),
+                _ => return Self::None,
+            };
+            (from, to) = (from.max(least), to.min(most));
+        }
+        Self::Length(bytes, from, to)
     }
 
     /// A comparison with a bound.
@@ -110,11 +150,16 @@ impl InlineTest {
                 _ => return None,
             },
             Self::Text(wanted) => wanted.is(free_text(value)?),
-            Self::Texts(wanted) => {
+            Self::Texts(negated, wanted) => {
                 let text = free_text(value)?;
-                wanted.iter().any(|wanted| wanted.is(text))
+                wanted.iter().any(|wanted| wanted.is(text)) != *negated
+            }
+            Self::LongTexts(negated, wanted) => {
+                let text = free_text(value)?;
+                wanted.iter().any(|wanted| **wanted == *text) != *negated
             }
             Self::Number(wanted) => number(value)? == *wanted,
+            Self::Numbers(negated, wanted) => wanted.contains(&number(value)?) != *negated,
             Self::Order(relation, bound) => {
                 let number = number(value)?;
                 match relation {
@@ -127,6 +172,16 @@ impl InlineTest {
             Self::Between(negated, from, to) => {
                 let number = number(value)?;
                 (*from <= number && number <= *to) != *negated
+            }
+            Self::Length(bytes, from, to) => {
+                let length = match (value.text(), bytes) {
+                    (Some(text), _) if text.len() >= FREE_TEXT => return None,
+                    (Some(text), true) => text.len(),
+                    (Some(text), false) => text.chars().count(),
+                    (None, false) if matches!(value.view(), View::List) => value.len(),
+                    (None, _) => return None,
+                } as f64;
+                *from <= length && length <= *to
             }
         })
     }
@@ -151,10 +206,15 @@ fn number<V: Value>(value: &V) -> Option<f64> {
 /// The number of an operand, exactly.
 fn float(operand: &PreparedConst) -> Option<f64> {
     match operand {
-        PreparedConst::Number(Number::Int(value)) => {
-            (value.unsigned_abs() <= EXACT).then_some(*value as f64)
-        }
-        PreparedConst::Number(Number::Float(value)) => (!value.is_nan()).then_some(*value),
+        PreparedConst::Number(number) => exact(number),
+        _ => None,
+    }
+}
+
+fn exact(number: &Number) -> Option<f64> {
+    match number {
+        Number::Int(value) => (value.unsigned_abs() <= EXACT).then_some(*value as f64),
+        Number::Float(value) => (!value.is_nan()).then_some(*value),
         _ => None,
     }
 }
@@ -162,15 +222,20 @@ fn float(operand: &PreparedConst) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use crate::budget::Steps;
+    use crate::clause::context::{Around, Referred};
     use crate::clause::inline::InlineTest;
     use crate::clause::lynx::{LynxOp, LynxTest};
+    use crate::clause::ops::nesting::Derived;
     use crate::clause::ops::ordering::Relation;
     use crate::clause::ops::{Operator, Prepare};
-    use crate::clause::predicate::{Test, eval_value};
+    use crate::clause::predicate::{Test, Truth, eval_value};
     use crate::clause::prepared::PreparedConst;
+    use crate::error::Fault;
+    use crate::facets::cache::Cache;
     use crate::num::number::Number;
     use crate::value::constant::Const;
-    use crate::value::{Value, View};
+    use crate::value::memory::{LeafValue, Reading, Wanted};
+    use crate::value::{Step, Value, View};
 
     #[derive(Clone, Debug)]
     struct Shown<'v>(View<'v>);
@@ -245,6 +310,8 @@ mod tests {
             vec![PreparedConst::Str("a".into()), PreparedConst::Bool(true)],
             vec![PreparedConst::Str("a".into()), PreparedConst::Null],
         ];
+        let more = [&numbers()[..8], &numbers()[9..13], &numbers()[..9]];
+        let lists = [&lists[..], &more.map(<[_]>::to_vec)].concat();
         for operator in ["in", "not_in"] {
             let lists = lists.iter().cloned().map(PreparedConst::List);
             tests.extend(lists.map(|list| made(operator, list)));
@@ -285,6 +352,81 @@ mod tests {
             tests.push(LynxTest::new(LynxOp::In, &list, None));
         }
         tests
+    }
+
+    /// The reader of other paths: there are none.
+    #[derive(Default)]
+    struct Alone(Steps, Cache, Referred<Shown<'static>>);
+
+    impl Around<Shown<'static>> for Alone {
+        fn at(&self, _: u32) -> Step<Shown<'static>> {
+            Step::Absent
+        }
+
+        fn steps(&self) -> &Steps {
+            &self.0
+        }
+
+        fn facets(&self) -> &Cache {
+            &self.1
+        }
+
+        fn reading(&self, _: u32) -> Result<Reading, Fault> {
+            Err(Fault::NoState)
+        }
+
+        fn drawn(&self, _: Wanted, _: &LeafValue<'_>) -> Result<bool, Fault> {
+            Err(Fault::NoState)
+        }
+
+        fn referred(&self) -> &Referred<Shown<'static>> {
+            &self.2
+        }
+    }
+
+    #[test]
+    fn an_inline_length_has_the_result_of_its_tests_or_none() {
+        let bounds = [-1.0, 0.0, 0.5, 1.0, 2.0, 5.5, 16.0, 18.0, 22.0, 22.5, 23.0];
+        let bounds: Vec<PreparedConst> = bounds
+            .into_iter()
+            .chain([f64::INFINITY, f64::NEG_INFINITY])
+            .map(|bound| PreparedConst::Number(Number::from_float(bound)))
+            .collect();
+        let pair = |from: &PreparedConst, to: &PreparedConst| {
+            PreparedConst::List(vec![from.clone(), to.clone()])
+        };
+        let lists = |operator: &str, (at, operand): (usize, &PreparedConst)| -> Vec<Test> {
+            let next = &bounds[(at + 3) % bounds.len()];
+            match operator {
+                "between" | "not_between" | "in" => vec![made(operator, pair(operand, next))],
+                "gt" => vec![made(operator, operand.clone()), made("le", next.clone())],
+                _ => vec![made(operator, operand.clone())],
+            }
+        };
+        let (mut some, mut none) = (0, 0);
+        for operator in ["eq", "gt", "ge", "lt", "le", "between", "not_between", "in"] {
+            for bound in bounds.iter().enumerate() {
+                for length in [Derived::Length, Derived::ByteLength] {
+                    let test = Test::Derived(Box::new(length(lists(operator, bound))));
+                    let inline = test.inline();
+                    each_value(|value| {
+                        let Some(result) = inline.eval(value) else {
+                            none += 1;
+                            return;
+                        };
+                        some += 1;
+                        let around = Alone::default();
+                        let Test::Derived(derived) = &test else {
+                            return;
+                        };
+                        let evaluated = derived.evaluate(value, &around);
+                        assert_eq!(evaluated, Truth::from(Ok(result)), "{test:?} of {value:?}");
+                        assert_eq!(around.0.taken(), 0, "{test:?} of {value:?}");
+                    });
+                }
+            }
+        }
+        assert!(some > 500 && none > 500, "{some}, {none}");
     }
 
     #[test]

@@ -50,7 +50,16 @@ impl LynxTest {
             (LynxOp::In, Some(PreparedConst::List(items)), Some(members))
                 if (items.len() as u64) < ITEMS_A_STEP =>
             {
-                InlineTest::one_of(&members.texts)
+                let numbers = items.iter().map(|item| match item {
+                    PreparedConst::Number(number) => Some(number.clone()),
+                    _ => None,
+                });
+                match numbers.collect::<Option<Vec<_>>>() {
+                    Some(numbers) if !numbers.is_empty() => {
+                        InlineTest::one_of_numbers(false, numbers.into_iter())
+                    }
+                    _ => InlineTest::one_of(false, &members.texts),
+                }
             }
             (LynxOp::Order(relation), Some(bound), _) => InlineTest::order(relation, bound),
             (op @ (LynxOp::Between | LynxOp::NotBetween), Some(PreparedConst::List(bounds)), _) => {

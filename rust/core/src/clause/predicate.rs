@@ -133,7 +133,8 @@ macro_rules! tests {
             pub(crate) fn inline(&self) -> InlineTest {
                 match self {
                     $(Self::$name(test) => test.inline(),)*
-                    Self::Derived(_) | Self::Broken => InlineTest::None,
+                    Self::Derived(derived) => derived.inline(),
+                    Self::Broken => InlineTest::None,
                 }
             }
 

@@ -176,10 +176,7 @@ impl<'p> Guards<'p> {
     }
 }
 
-fn places(
-    program: &Program,
-    clauses: impl IntoIterator<Item = u32>,
-) -> HashMap<u32, Place, Keyed> {
+fn places(program: &Program, clauses: impl IntoIterator<Item = u32>) -> HashMap<u32, Place, Keyed> {
     let mut places: HashMap<u32, Place, Keyed> = HashMap::default();
     let mut intervals: HashMap<u32, Vec<Interval>, Keyed> = HashMap::default();
     let (mut seen, hash) = (HashSet::<u64, Keyed>::default(), Keyed::default());

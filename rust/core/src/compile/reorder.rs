@@ -89,16 +89,16 @@ fn connective<'c>(
     flat_expr::close(words, opened, kind);
 }
 
-/// Returns the cost of the first item of a reordered match.
-pub(super) fn first_cost(program: &Program, expr: Part<'_>) -> u32 {
+/// Returns the first item of a reordered match; `None` if it is always true.
+pub(super) fn first(expr: Part<'_>) -> Option<Part<'_>> {
     match expr {
-        Part::Of(Connective::All, mut items) => items.next().map_or(0, |item| cost(program, item)),
-        expr => cost(program, expr),
+        Part::Of(Connective::All, mut items) => items.next(),
+        expr => Some(expr),
     }
 }
 
 /// Returns the cost of evaluating an expression, roughly in equality comparisons.
-fn cost(program: &Program, expr: Part<'_>) -> u32 {
+pub(super) fn cost(program: &Program, expr: Part<'_>) -> u32 {
     match expr {
         Part::Leaf(clause) => program.indexed_clause(clause).facts().cost,
         Part::Of(_, items) => items

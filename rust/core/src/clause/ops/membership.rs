@@ -5,7 +5,7 @@ use super::{
 };
 use crate::budget::Steps;
 use crate::clause::context::{ElementSet, Referent};
-use crate::clause::inline::InlineTest;
+use crate::clause::inline::{InlineTest, MAX_ITEMS};
 use crate::clause::lynx::LynxOp;
 use crate::clause::ops::reference::{self, Relative, charge, single};
 use crate::clause::predicate::{Test, sound};
@@ -89,7 +89,15 @@ impl OperatorTest for Membership {
             false => Classes::SHAPES,
         };
         let (cost, guard_cost, fails) = match self.member {
-            Member::In => (2, self.set.strings.len() + self.set.ints.len(), fails),
+            Member::In => {
+                let count = self.set.strings.len() + self.set.ints.len();
+                let cost = match count {
+                    // Compared in the row of the rule.
+                    0..=MAX_ITEMS => 1 + count as u32 / 4,
+                    _ => 8,
+                };
+                (cost, count, fails)
+            }
             Member::NotIn => (2, 20, fails),
             Member::Subset => (20, 8, Classes::ALL),
         };
@@ -112,11 +120,14 @@ impl OperatorTest for Membership {
 
     fn inline(&self) -> InlineTest {
         let set = &self.set;
-        match self.member {
-            Member::In if set.ints.is_empty() && set.numbers.is_empty() && set.rest.is_empty() => {
-                InlineTest::one_of(&set.strings)
-            }
-            Member::In | Member::NotIn | Member::Subset => InlineTest::None,
+        let negated = self.member == Member::NotIn;
+        let ints = set.ints.iter().copied().map(Number::Int);
+        let mut numbers = ints.chain(set.numbers.iter().cloned()).peekable();
+        match (numbers.peek(), set.strings.is_empty()) {
+            _ if self.member == Member::Subset || !set.rest.is_empty() => InlineTest::None,
+            (None, _) => InlineTest::one_of(negated, &set.strings),
+            (Some(_), true) => InlineTest::one_of_numbers(negated, numbers),
+            (Some(_), false) => InlineTest::None,
         }
     }
 }

@@ -7,6 +7,7 @@ use super::{Facts, IndexKey, Inside, OperandType, Operator, Prepare, operators};
 use crate::budget::{Pace, Steps};
 use crate::chars;
 use crate::clause::context::Around;
+use crate::clause::inline::InlineTest;
 use crate::clause::predicate::{Test, Truth, eval_value, evaluate_within, sound};
 use crate::error::Fault;
 use crate::facets::{Facet, Part};
@@ -95,6 +96,15 @@ impl Derived {
                 _ => 8,
             },
             fails: Classes::ALL,
+        }
+    }
+
+    /// The test as an inline one.
+    pub(crate) fn inline(&self) -> InlineTest {
+        match self {
+            Self::Length(tests) => InlineTest::length(false, tests.iter().map(Test::inline)),
+            Self::ByteLength(tests) => InlineTest::length(true, tests.iter().map(Test::inline)),
+            _ => InlineTest::None,
         }
     }
 
