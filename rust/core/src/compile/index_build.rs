@@ -324,6 +324,24 @@ mod tests {
     }
 
     #[test]
+    fn rules_are_walked_where_an_index_would_read_as_many_paths() {
+        let rules = |paths: usize, of: &dyn Fn(&str, usize) -> Value| {
+            read((0..8).map(|number| vec![of(&format!("args.a{}", number % paths), number)]))
+        };
+        let equal = |path: &str, number| leaf(path, "eq", json!(number));
+        assert_eq!(rules(1, &equal), ["a0"]);
+        assert_eq!(rules(2, &equal), Vec::<String>::new());
+        let several = |path: &str, number| {
+            let texts: Vec<String> = (0..8).map(|more| format!("{number}-{more}")).collect();
+            leaf(path, "in", json!(texts))
+        };
+        assert_eq!(rules(2, &several), ["a0", "a1"]);
+        // No index lists fractions.
+        let fractions = |path: &str, number| leaf(path, "in", json!([number as f64 + 0.5, 0.25]));
+        assert_eq!(rules(1, &fractions), Vec::<String>::new());
+    }
+
+    #[test]
     fn few_patterns_are_listed_under_their_literals() {
         let listed = |patterns: [&str; 2]| {
             let clause = |op, text: &str| leaf("args.place", op, json!(text));

@@ -11,9 +11,10 @@ use regex_automata::{Input, MatchKind};
 use super::cache::{Caches, Grows};
 use super::nfa_compiler::{NFA_BYTES, NfaCompiler};
 use super::nfa_sim::NfaSim;
-use super::prefilter::needle;
+use super::prefilter::{first_literal, needle};
 use super::{Inner, LiteralKind, Pattern};
 use crate::budget::Steps;
+use crate::bytes::literals::FirstLiteral;
 use crate::error::Fault;
 
 /// Bytes of a text times places in a pattern that are searched whichever way is taken: at the slowest 10 ns each. INVARIANT:
@@ -51,6 +52,8 @@ struct Automaton {
     /// A literal that is in every text in which the pattern is found. PERF: looking for it takes a fifth of a search, which
     /// most texts do not need.
     needle: Option<Box<Finder<'static>>>,
+    /// Without such a literal, the search for several of which one is there, or for one in either case.
+    first: Option<Box<FirstLiteral>>,
     short: Caches<Cache>,
     /// Those of texts that take steps when states are built in vain, which short texts have no part in.
     long: OnceLock<Caches<Cache>>,
@@ -80,6 +83,10 @@ impl Automaton {
     fn search_short(&self, text: &str) -> Option<bool> {
         let lacks = |needle: &Finder<'_>| needle.find(text.as_bytes()).is_none();
         if self.needle.as_deref().is_some_and(lacks) {
+            return Some(false);
+        }
+        let lacks_all = |first: &FirstLiteral| first.start(text.as_bytes()).is_none();
+        if self.first.as_deref().is_some_and(lacks_all) {
             return Some(false);
         }
         self.search(&self.short, text)
@@ -211,9 +218,15 @@ impl Pattern {
         let target = expression.target();
         let dfa = compiler.lazy_dfa(&[target], MatchKind::LeftmostFirst, CACHE_BYTES)?;
         let finder = |literal: &[u8]| Box::new(Finder::new(literal).into_owned());
+        let needle = needle(target).map(finder);
+        let first = match needle {
+            Some(_) => None,
+            None => first_literal(std::iter::once(target)).map(Box::new),
+        };
         Some(Box::new(Automaton {
             dfa,
-            needle: needle(target).map(finder),
+            needle,
+            first,
             short: Caches::new(&self.inner.budget),
             long: OnceLock::new(),
         }))
