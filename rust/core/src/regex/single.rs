@@ -81,15 +81,20 @@ impl Automaton {
     /// The same of a short text: the literal that the pattern needs is looked for first.
     #[inline]
     fn search_short(&self, text: &str) -> Option<bool> {
-        let lacks = |needle: &Finder<'_>| needle.find(text.as_bytes()).is_none();
-        if self.needle.as_deref().is_some_and(lacks) {
-            return Some(false);
+        match self.lacks_literal(text) {
+            true => Some(false),
+            false => self.search(&self.short, text),
         }
-        let lacks_all = |first: &FirstLiteral| first.start(text.as_bytes()).is_none();
-        if self.first.as_deref().is_some_and(lacks_all) {
-            return Some(false);
+    }
+
+    /// Returns true if a text lacks a literal that is in every text in which the pattern is found.
+    #[inline]
+    fn lacks_literal(&self, text: &str) -> bool {
+        match (&self.needle, &self.first) {
+            (Some(needle), _) => needle.find(text.as_bytes()).is_none(),
+            (None, Some(first)) => first.start(text.as_bytes()).is_none(),
+            (None, None) => false,
         }
-        self.search(&self.short, text)
     }
 }
 
@@ -131,7 +136,13 @@ impl Pattern {
             Some(LiteralKind::Contains(literal)) => {
                 built.finder(literal).find(text.as_bytes()).is_some()
             }
-            None if !rewrite.is_exact_on(text) => return self.search_nfa_sim(text, steps),
+            None if !rewrite.is_exact_on(text) => {
+                // The automaton has other assertions than the pattern, and the same literals.
+                if self.automaton().is_some_and(|all| all.lacks_literal(text)) {
+                    return Ok(false);
+                }
+                return self.search_nfa_sim(text, steps);
+            }
             None if text.len().saturating_mul(*weight) > CALM => {
                 return self.search_long(text, steps);
             }
