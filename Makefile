@@ -14,8 +14,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILD := .build
 PYTEST := $(BIN)/python -m pytest
-# Processes that run Python tests; `make test JOBS=0` runs them in one.
-JOBS ?= auto
+# Processes that run Python tests, twice as many as processors: half of their time they wait for servers and for processes
+# of their own. `make test JOBS=0` runs them in one.
+JOBS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/hook rust/py rust/session -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 PY_DIRS := python tests benches examples docs/site rust/profile
 PROFILES := $(wildcard rust/profile/*.profdata rust/profile/*.py)
@@ -69,7 +70,7 @@ demo: build  ## compile a policy, run an agent behind it, explain a denial; no n
 	@$(BIN)/python examples/demo.py
 
 .PHONY: test
-test: test-rust test-python  ## run all tests: those of the Rust core, then those in Python, one process a core
+test: test-rust test-python  ## run all tests: those of the Rust core, then those in Python, two processes a core
 
 .PHONY: test-python
 test-python: build  ## run the tests in Python

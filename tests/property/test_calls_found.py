@@ -178,7 +178,7 @@ def test_a_search_that_takes_more_steps_finds_nothing() -> None:
         (("both", ["\ud800"], False, True), UnicodeEncodeError, "surrogates not allowed"),
     ],
 )
-def test_what_is_no_test_of_a_text_is_refused(test: Any, error: type[Exception], message: str) -> None:
+def test_find_text_refuses_other_kinds_of_tests(test: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         find_text([test], 1_000)
 

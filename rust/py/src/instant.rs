@@ -30,7 +30,7 @@ pub(crate) struct InstantStorage {
     datetime: Py<PyType>,
     /// `datetime.UTC`
     utc: Py<PyAny>,
-    /// The offset of the byte that is 1 if there is a time zone, and 0 if there is none.
+    /// The offset of the byte that is 1 with a time zone, and 0 without one.
     aware: usize,
     /// The offset of the date and time.
     packed: usize,

@@ -354,7 +354,7 @@ mod tests {
         tests
     }
 
-    /// The reader of other paths: there are none.
+    /// A reader without other paths.
     #[derive(Default)]
     struct Alone(Steps, Cache, Referred<Shown<'static>>);
 
