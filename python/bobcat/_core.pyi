@@ -42,6 +42,7 @@ __all__ = [
     "facet_operand",
     "facet_parts",
     "facets",
+    "find_text",
     "first_step",
     "frozen_if_flat",
     "is_manifest_of",
