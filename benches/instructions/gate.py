@@ -74,6 +74,13 @@ def by_tool() -> Work:
     return bobcat.compile_policy({"rules": rules}), [{"tool": f"t{number}"} for number in range(20)] * 10
 
 
+def instants() -> Work:
+    """One rule about the instant of a call."""
+    rules = [{"id": "later", "match": {"context.timestamp.gt": "2027-01-01T00:00:00Z"}, "decision": "deny"}]
+    request = {"tool": "t", "context": {"timestamp": "2026-01-01T00:00:00Z"}}
+    return bobcat.compile_policy({"rules": rules}), [request] * 200
+
+
 def crowded(match: Callable[[int], JsonObject], cmd: str = CMD) -> Callable[[], Work]:
     """1,000 rules on one tool and one argument, none of which fires."""
 
@@ -148,6 +155,7 @@ SCENARIOS = (
     Scenario("call, 10 rules", "call", 101, mixed(10)),
     Scenario("call, 10 rules, lynx", "call", 101, mixed(10, "lynx")),
     Scenario("call, 20 functions", "call", 51, functions),
+    Scenario("call, an instant", "call", 101, instants),
 )
 
 

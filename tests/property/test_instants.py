@@ -33,7 +33,7 @@ class Raising(tzinfo):
 
 
 def matched(moment: datetime) -> list[bool]:
-    """Whether rules match that are about the instant of a moment, one microsecond before it, and one after it."""
+    """Return whether a rule about an instant matches: the microsecond before a moment, the moment, the microsecond after."""
     found = []
     instant = moment.astimezone(UTC)
     for shift in (-1, 0, 1):

@@ -8,7 +8,7 @@ from bobcat._core import find_text
 from bobcat.frontend import suggest
 from bobcat.frontend.report import MAX_FINDINGS
 from bobcat.frontend.strict import matches
-from bobcat.lint import calls, ignores
+from bobcat.lint import calls, ignores, values
 from bobcat.lint.check import check_source
 from bobcat.lint.lints import shadowed_rule
 
@@ -133,6 +133,19 @@ def test_each_search_costs_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert "N0101" in {item.code for item in check_source(f"rules:\n{rules}", "p")}
     assert searches[0] == 10
+
+
+def test_steps_beyond_the_budget_of_a_search_are_charged_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = 2 * calls.MAX_STEPS // 5
+    monkeypatch.setattr(values, "find_text", lambda tests, steps: (None, taken))
+    searches = counted(monkeypatch, calls.CallFinder, "_find")
+    rules = "".join(
+        f"  - {{match: {{tool: t{i}, args.a.contains: v{i}}}, decision: allow}}\n"
+        f"  - {{match: {{tool: t{i}, args.a.contains: w{i}}}, decision: deny}}\n"
+        for i in range(20)
+    )
+    assert "N0101" in {item.code for item in check_source(f"rules:\n{rules}", "p")}
+    assert searches[0] == 3
 
 
 @pytest.mark.slow

@@ -26,8 +26,7 @@ from bobcat.lint.argument_schema import Tools
 from bobcat.lint.implication import PERMITS
 from bobcat.lint.pattern_syntax import PatternSyntaxError
 from bobcat.lint.permissive_run import without_memory
-from bobcat.lint.search_budget import OutOfBudget, SearchBudget
-from bobcat.lint.values import Test, solve
+from bobcat.lint.values import OutOfBudget, SearchBudget, Test, solve
 from bobcat.model.request_json import request_from_json
 
 MAX_STEPS = 500_000
@@ -35,7 +34,7 @@ MAX_STEPS = 500_000
 MAX_STEPS_EACH = 25_000
 """Steps of one search."""
 STEPS_OF_A_SEARCH = 100
-"""Steps that one search costs beside those for its texts, which take about as long."""
+"""Steps that every search costs, for all that it does beside the search for texts."""
 MAX_BRANCHES = 12
 """Maximum number of ways to satisfy a match that are tried."""
 MAX_ROUNDS = 6
@@ -108,7 +107,7 @@ class CallFinder:
         except (PatternSyntaxError, RecursionError):
             return UNDECIDED
         finally:
-            self._left -= before - max(0, budget.steps) + STEPS_OF_A_SEARCH
+            self._left -= before - budget.steps + STEPS_OF_A_SEARCH
             self.exhausted = self._left <= 0
 
     def _find(self, wanted: list[Wanted], by: IrRule, budget: SearchBudget) -> CallSearchResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from bobcat._core import find_text
@@ -15,7 +16,6 @@ from bobcat.language.operators import ROWS
 from bobcat.language.paths import PATHS, values_at
 from bobcat.lint.evaluate import holds
 from bobcat.lint.pattern_syntax import Alt, Assert, Cat, Chars, PatternSyntaxError, Repeat, Tree, parse
-from bobcat.lint.search_budget import SearchBudget
 
 Test: TypeAlias = tuple[str, Const, bool]
 """An operator, its operand, and whether it must hold."""
@@ -27,6 +27,23 @@ _SOLVED = _NUMBERS | {
 _PARTS = (OperandForm.PART, OperandForm.PARTS, OperandForm.SOME_PARTS)
 _TextTest: TypeAlias = tuple[Literal["pattern", "", "start", "end", "both"], list[str], bool, bool]
 _DISTANT: Final = 10**9
+
+
+class OutOfBudget(Exception):
+    """The search ended without a result because its budget is spent."""
+
+
+@dataclass(slots=True)
+class SearchBudget:
+    """Remaining steps of searches; less than none after a search that took more."""
+
+    steps: int
+
+    def spend(self, steps: int) -> None:
+        """Spend steps. Raises `OutOfBudget`."""
+        self.steps -= steps
+        if self.steps < 0:
+            raise OutOfBudget
 
 
 def solve(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBudget) -> Any:  # Any: JSON
