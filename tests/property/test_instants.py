@@ -33,7 +33,7 @@ class Raising(tzinfo):
 
 
 def matched(moment: datetime) -> list[bool]:
-    """Return whether a rule about an instant matches: the microsecond before a moment, the moment, the microsecond after."""
+    """Return whether a rule about an instant matches: a microsecond before a moment, at the moment, one after it."""
     found = []
     instant = moment.astimezone(UTC)
     for shift in (-1, 0, 1):
