@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import campaign
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
-from bobcat.ir.schema import AllExpr, AnyExpr, Expr, Leaf, NotExpr
+from bobcat.ir.schema import AllExpr, AnyExpr, Dialect, Expr, Head, Leaf, NotExpr
 from bobcat.model.request_json import request_from_json
 from oracle.reference import evaluate_match
 
@@ -227,3 +228,14 @@ def test_a_bool_and_its_number_are_two_items() -> None:
     assert isinstance(both, AnyExpr)
     assert len(both.items) == 2
     assert construct.leaf("args", ("x",), "in", [True, 1]) == Leaf("args", ("x",), "in", [1, True])
+
+
+HEADS: list[Head] = ["args", "context", "declared", "tool"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(HEADS), raw_leaves(), st.sampled_from([None, "re2"])), max_size=4))
+def test_items_are_in_the_order_of_their_canonical_bytes(found: list[tuple[Head, Leaf, Dialect | None]]) -> None:
+    leaves = [normal(replace(leaf, head=head, dialect=dialect)) for head, leaf, dialect in found]
+    for joined, kind in ((construct.all_, AllExpr), (construct.any_, AnyExpr)):
+        items = joined(leaves)
+        assert [*map(encode, items.items if isinstance(items, kind) else (items,))] == sorted({*map(encode, leaves)})

@@ -30,6 +30,8 @@ class DiagnosticCollector:
         self.full = False
         """The limit is reached, so that further checks have no effect."""
         self._found: dict[Finding, None] = {}
+        self.plain_keys: set[str] = set()
+        """Keys of mappings that are strings at sight; see `entries` of `yaml.nodes`."""
 
     def add(
         self,

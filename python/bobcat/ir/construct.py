@@ -215,6 +215,13 @@ def evaluation_key(rule: AnyRule) -> tuple[int, bool]:
 def _distinct(items: list[Expr]) -> tuple[Expr, ...]:
     if len(items) < 2:
         return tuple(items)
+    # PERF: most rules test one value of each head, which is the first of the canonical bytes that differs.
+    by_head: dict[str, Expr] = {}
+    for item in items:
+        if type(item) is not Leaf or item.dialect is not None or by_head.setdefault(item.head, item) is not item:
+            break
+    else:
+        return tuple([by_head[head] for head in sorted(by_head)])
     by_bytes = dict(zip(encode_each(items), items, strict=True))
     return tuple([by_bytes[key] for key in sorted(by_bytes)])
 

@@ -6,7 +6,7 @@ table of `docs/reference/semantics.md`, for a rule that permits or one that rest
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bobcat.ir.canonical import encode, encode_value
@@ -120,6 +120,14 @@ class Conjunction:
                 return
         if not self._only_texts:
             self.clash = _clash_of_others(items)
+
+    @property
+    def texts(self) -> Iterable[tuple[Path, str]] | None:
+        """Return the path and the text of each condition in order, if all are equalities with texts at different
+        paths.
+        """
+        texts = self._texts
+        return texts.items() if self._only_texts and len(texts) == len(self.items) else None  # type: ignore[return-value]  # a leaf has a path
 
     def clashes(self, other: Conjunction) -> bool:
         """Return true if no call makes all of these conditions and all of another conjunction true."""

@@ -94,14 +94,54 @@ class RuleFacts:
         """Return the tools that the rule names; empty if it is about any tool."""
         return named_tools(self.rule)
 
-    @lazy
-    def negated(self) -> tuple[PlacedLeaf, ...]:
-        """Return the leaves under an odd number of `not`."""
-        return tuple([item for item in self.leaves if not item.positive])
+    @property
+    def requires(self) -> tuple[PlacedLeaf, ...]:
+        """Return the leaves under an odd number of `not`, other than of presence: if the rule restricts, it may require
+        that they are true.
+        """
+        if self.conditions is self.leaves:  # PERF: most rules
+            return ()
+        return tuple([item for item in self.leaves if not item.positive and item.leaf.op != "exists"])
 
     def constrains(self, path: Path) -> bool:
         """Return true if the rule constrains the value at a path other than by exclusion."""
         return any(item.constrains for item in self.leaves if item.path == path)
+
+
+class RestrictingRules:
+    """Rules that restrict, by the tools that they name; `most` of them are compared with one rule."""
+
+    def __init__(self, rules: Iterable[RuleFacts], most: int) -> None:
+        self._by_tool: dict[str, list[RuleFacts]] = defaultdict(list)
+        self._most = most
+        for facts in rules:
+            if not facts.permits:
+                for tool in facts.tools or (ANY_TOOL,):
+                    self._by_tool[tool].append(facts)
+
+    def before(self, facts: RuleFacts) -> tuple[tuple[RuleFacts, ...], int]:
+        """Return the rules that outrank one and may be about the same tools, in evaluation order, and how many lists of
+        them were cut off.
+        """
+        by_tool = self._by_tool
+        if not by_tool:
+            return (), 0
+        tools = (ANY_TOOL, *facts.tools) if facts.tools else tuple(islice(by_tool, self._most))
+        lists = [rules for tool in tools if (rules := by_tool.get(tool))]
+        if len(lists) == 1:  # PERF: most rules
+            first = [other for other in lists[0][: self._most + 1] if other.index < facts.index]
+            return tuple(first[: self._most]), int(len(first) > self._most)
+        found: dict[int, RuleFacts] = {}
+        capped = 0
+        for rules in lists:
+            for other in rules:
+                if other.index > facts.index:
+                    break
+                if len(found) >= self._most:
+                    capped += 1
+                    break
+                found[other.index] = other
+        return tuple(found[index] for index in sorted(found)), capped
 
 
 class LintContext:
@@ -119,7 +159,6 @@ class LintContext:
         self.most = max(1, min(MAX_RULES_COMPARED, MAX_PAIRS // max(1, len(self.rules))))
         """Earlier rules that one rule is compared with."""
         self._required: dict[int, tuple[tuple[RuleFacts, PlacedLeaf], ...]] = {}
-        self._before: dict[int, tuple[tuple[RuleFacts, ...], int]] = {}
         self.capped: dict[str, int] = defaultdict(int)
         """Number of omitted comparisons by lint."""
 
@@ -186,55 +225,35 @@ class LintContext:
         """Return the arguments of a rule's tools that any rule about these tools tests."""
         return {path for tool in facts.tools for path in self._arguments.get(tool, ())}
 
-    @lazy
-    def _restricting(self) -> dict[str, list[RuleFacts]]:
-        found: dict[str, list[RuleFacts]] = defaultdict(list)
-        for facts in self.rules:
-            if not facts.permits:
-                for tool in facts.tools or (ANY_TOOL,):
-                    found[tool].append(facts)
-        return found
+    def restricting(self, rules: Iterable[RuleFacts]) -> RestrictingRules:
+        """Return those of some rules, in evaluation order, that restrict.
 
-    def restricting_before(self, facts: RuleFacts, lint: str) -> tuple[RuleFacts, ...]:
-        """Return the restricting rules that outrank one and may be about the same tools, in evaluation order."""
-        if facts.index not in self._before:
-            self._before[facts.index] = self._find_before(facts)
-        found, capped = self._before[facts.index]
+        Lints take only the rules that matter to them, so that others do not count as compared.
+        """
+        return RestrictingRules(rules, self.most)
+
+    def before(self, facts: RuleFacts, rules: RestrictingRules, lint: str) -> tuple[RuleFacts, ...]:
+        """Return the rules that outrank one and may be about the same tools, in evaluation order."""
+        found, capped = rules.before(facts)
         if capped:
             self.capped[lint] += capped
         return found
 
-    def _find_before(self, facts: RuleFacts) -> tuple[tuple[RuleFacts, ...], int]:
-        tools = (ANY_TOOL, *facts.tools) if facts.tools else tuple(islice(self._restricting, self.most))
-        lists = [rules for tool in tools if (rules := self._restricting.get(tool))]
-        if len(lists) == 1:  # PERF: most rules
-            first = [other for other in lists[0][: self.most + 1] if other.index < facts.index]
-            return tuple(first[: self.most]), int(len(first) > self.most)
-        found: dict[int, RuleFacts] = {}
-        capped = 0
-        for rules in lists:
-            for other in rules:
-                if other.index > facts.index:
-                    break
-                if len(found) >= self.most:
-                    capped += 1
-                    break
-                found[other.index] = other
-        return tuple(found[index] for index in sorted(found)), capped
+    @lazy
+    def _requiring(self) -> RestrictingRules:
+        return self.restricting([facts for facts in self.rules if not facts.permits and facts.requires])
 
     def required(self, facts: RuleFacts) -> tuple[tuple[RuleFacts, PlacedLeaf], ...]:
         """Return the tests that higher-ranking rules require of a call that this rule permits, by denying other
         calls.
         """
         if facts.index not in self._required:
-            before = self.restricting_before(facts, "required-tests")
+            before = self.before(facts, self._requiring, "required-tests")
             self._required[facts.index] = tuple(
                 (other, item)
                 for other in before
-                for item in other.negated
-                if item.leaf.op != "exists"
-                and self.find(facts, NotExpr(item.leaf)) is None
-                and self.find(facts, item.leaf) is not None
+                for item in other.requires
+                if self.find(facts, NotExpr(item.leaf)) is None and self.find(facts, item.leaf) is not None
             )
         return self._required[facts.index]
 
@@ -247,15 +266,17 @@ class LintContext:
         """Yield the tests that `looks` accepts, once for each path of a rule that permits: its own, and then those of
         the restricting rules that outrank it, each with that rule. `rules` are those with such tests.
         """
-        concerned = {facts.index for facts in rules}
+        concerned = [*rules]
+        if not concerned:
+            return
+        own = {facts.index for facts in concerned}
+        restricting = self.restricting(concerned)
         for facts in self.permitting:
-            before = self.restricting_before(facts, lint)
-            if not concerned or not self.calls.searching:
+            before = self.before(facts, restricting, lint)
+            if not self.calls.searching:
                 continue
             seen: set[Path] = set()
-            for other in (None, *before):
-                if (other or facts).index not in concerned:
-                    continue
+            for other in (None, *before) if facts.index in own else before:
                 for item in (other or facts).leaves:
                     if item.path not in seen and looks(facts, item, other):
                         seen.add(item.path)

@@ -91,6 +91,12 @@ class MatchLowering:
         files, none if all are in `file`. The next rule starts without them.
         """
         known, shared = self._places, self._shared
+        if type(expr) is AllExpr:  # PERF: most rules are conjunctions of leaves of their own
+            placed = [known.get(id(item)) for item in expr.items]
+            if placed and None not in placed:
+                known.clear()
+                _, first, numbers = zip(*placed, strict=True)
+                return first, () if numbers.count(file) == len(numbers) else numbers
         places: list[Position] = []
         files: list[int] = []
         waiting: list[Expr] = [*expr.items[::-1]] if type(expr) is AllExpr else [expr]

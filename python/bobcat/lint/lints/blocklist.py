@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bobcat.diagnostics.model import Findings
-from bobcat.ir.conjuncts import shared_tools
 from bobcat.ir.schema import Const
 from bobcat.language.facets import IR_OPERATORS
 from bobcat.lint.lints.negative_only import tests_text, unlisted_call
@@ -28,8 +27,9 @@ _CONSTRAINING = frozenset(row.name for row in IR_OPERATORS.values() if row.const
 def check(subject: LintContext) -> Findings:
     """Find these arguments, once for each rule that permits."""
     known: dict[int, list[PlacedLeaf]] = {}
+    restricting = subject.restricting(subject.rules)
     for facts in subject.permitting:
-        before = subject.restricting_before(facts, "blocklist")
+        before = subject.before(facts, restricting, "blocklist")
         if not subject.calls.searching:
             continue
         listing = [(other, lists) for other in before if (lists := _lists_of(known, other))]
@@ -38,8 +38,6 @@ def check(subject: LintContext) -> Findings:
         looked_at = {item.path for item in facts.leaves if item.leaf.op in _CONSTRAINING}.union(_written(facts))
         seen: set[Path] = set()
         for other, lists in listing:
-            if not shared_tools(facts.tools, other.tools):
-                continue
             for item in lists:
                 if item.path in looked_at or item.path in seen:
                     continue

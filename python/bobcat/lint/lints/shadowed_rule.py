@@ -117,7 +117,7 @@ class _Filed:
 
 def check(subject: LintContext) -> Findings:
     """Find the rules for which an earlier rule leaves no calls."""
-    keys = [[_filed_keys(item) for item in facts.conditions] for facts in subject.rules]
+    keys = [_keys_of(facts) for facts in subject.rules]
     rarity = Counter(chain.from_iterable(chain.from_iterable(keys)))
     most = max(LEAST_CANDIDATES, MAX_COMPARISONS // (len(subject.rules) or 1))
     # INVARIANT: a rule is indexed under every key of its rarest conjunct; a leaf that implies the conjunct has one of
@@ -149,12 +149,20 @@ def _same(earlier: RuleFacts, facts: RuleFacts) -> bool:
     return one == other and encode(one) == encode(other)  # PERF: equal bytes are equal nodes, not the reverse
 
 
+def _keys_of(facts: RuleFacts) -> list[_Keys]:
+    """Return the index keys of each conjunct of a rule."""
+    texts = facts.conjunction.texts
+    if texts is not None:  # PERF: most rules
+        return [(key,) for key in texts]
+    return [_filed_keys(item) for item in facts.conditions]
+
+
 def _filed_keys(wanted: PathCondition) -> _Keys:
     """Return the index keys of a conjunct; every leaf that implies it has one of them."""
     expr, path = wanted.expr, wanted.path
-    if path is not None and isinstance(expr, Leaf) and expr.op == "eq" and type(expr.operand) is str:
-        return ((path, expr.operand),)  # PERF: most conditions
     match expr:
+        case Leaf(op="eq", operand=str(text)) if path is not None:
+            return ((path, text),)
         case Leaf(op="in", operand=list()):
             return wanted.key, *(_key(Leaf(expr.head, expr.path, "eq", value)) for value in expr.operand)
         case Leaf():

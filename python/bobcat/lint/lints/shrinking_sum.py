@@ -16,27 +16,31 @@ from bobcat.diagnostics.model import Findings
 from bobcat.ir.schema import Measure
 from bobcat.language.facets import IR_OPERATORS
 from bobcat.lint.run_definitions import definitions, permitting
-from bobcat.lint.subject import LintContext, PlacedLeaf, RuleFacts
+from bobcat.lint.subject import LintContext, PlacedLeaf, RestrictingRules, RuleFacts
 
 CODES = ("W0149",)
 
 
 def check(subject: LintContext) -> Findings:
     """Find these sums."""
-    for _, definition, facts, item in definitions(subject):
+    sums = [*definitions(subject)]
+    restricting = subject.restricting(subject.rules if sums else ())
+    for _, definition, facts, item in sums:
         if not isinstance(definition, Measure) or definition.field is UNSET or not _is_upper(item):
             continue
         path = ("args", *definition.field)
         rules = [other for other in permitting(subject, definition.of) or [] if other.permits]  # an approver sees it
-        open_rules = [other for other in rules if not any(_bounds(each, path) for each in _tests(subject, other))]
+        open_rules = [
+            other for other in rules if not any(_bounds(each, path) for each in _tests(subject, other, restricting))
+        ]
         if open_rules:
             argument = ".".join(path)
             yield subject.at_leaf("W0149", facts, item, argument=argument, other=open_rules[0].rule.id)
 
 
-def _tests(subject: LintContext, facts: RuleFacts) -> list[PlacedLeaf]:
+def _tests(subject: LintContext, facts: RuleFacts, restricting: RestrictingRules) -> list[PlacedLeaf]:
     """Return the tests of a rule, and those of the rules of higher rank that deny."""
-    others = [item for other in subject.restricting_before(facts, "shrinking-sum") for item in other.leaves]
+    others = [item for other in subject.before(facts, restricting, "shrinking-sum") for item in other.leaves]
     return [*facts.leaves, *(PlacedLeaf(item.number, item.leaf, not item.positive) for item in others)]
 
 
