@@ -233,7 +233,9 @@ def test_a_bool_and_its_number_are_two_items() -> None:
 HEADS: list[Head] = ["args", "context", "declared", "tool"]
 
 
-@given(st.lists(st.tuples(st.sampled_from(HEADS), raw_leaves(), st.sampled_from([None, "re2"])), max_size=4))
+@given(
+    st.lists(st.tuples(st.sampled_from(HEADS), raw_leaves(), st.sampled_from([None, None, None, "re2"])), max_size=4)
+)
 def test_items_are_in_the_order_of_their_canonical_bytes(found: list[tuple[Head, Leaf, Dialect | None]]) -> None:
     leaves = [normal(replace(leaf, head=head, dialect=dialect)) for head, leaf, dialect in found]
     for joined, kind in ((construct.all_, AllExpr), (construct.any_, AnyExpr)):
