@@ -9,6 +9,7 @@ use bobcat_core::program::{
     ClauseInfo, DecisionTemplate, FunctionDecision, Obligation, Profile, Program, RuleInfo,
 };
 use bobcat_core::value::constant::Const;
+use bobcat_core::value::request::{Transform, TransformOp};
 
 use crate::constant;
 use crate::decision::RuleError;
@@ -28,13 +29,21 @@ pub(crate) struct BoundProgram {
     ids: Vec<PyOnceLock<Py<PyAny>>>,
     decisions: Vec<StaticObject>,
     errors: Vec<PyOnceLock<Box<RuleError>>>,
-    transform_values: Vec<PyOnceLock<Py<PyAny>>>,
+    transforms: Vec<PyOnceLock<Box<BoundTransform>>>,
     templates: Vec<StaticObject>,
     operands: Vec<PyOnceLock<Py<PyAny>>>,
     pub(crate) no_match: StaticObject,
     pub(crate) missing_shadow: StaticObject,
     /// The decisions of each layer when no rule of it fires: without and with a missing shadow.
     pub(crate) layer_defaults: Vec<[StaticObject; 2]>,
+}
+
+/// A transform with its keys as interned strings.
+pub(crate) struct BoundTransform {
+    pub(crate) op: TransformOp,
+    pub(crate) keys: Box<[Py<PyString>]>,
+    /// The operand, frozen.
+    pub(crate) value: Py<PyAny>,
 }
 
 /// The cell of a rule or a clause.
@@ -85,7 +94,9 @@ impl BoundProgram {
             errors: std::iter::repeat_with(PyOnceLock::new)
                 .take(rules)
                 .collect(),
-            transform_values: cells(rules),
+            transforms: std::iter::repeat_with(PyOnceLock::new)
+                .take(rules)
+                .collect(),
             templates: objects(program.template_count()),
             operands: cells(clauses),
             no_match: StaticObject::new(),
@@ -250,18 +261,26 @@ impl BoundProgram {
         )
     }
 
-    /// The operand of the transform of rule `rule`, frozen.
-    pub(crate) fn transform_value(
+    /// The transform of rule `rule`, made when it is first applied.
+    pub(crate) fn transform(
         &self,
         py: Python<'_>,
         rule: u32,
-        value: &Const,
-    ) -> PyResult<&Py<PyAny>> {
-        let cell = cell(&self.transform_values, rule)?;
-        cell.get_or_try_init(py, || {
-            let plain = constant::to_python(py, value)?;
-            Ok(self.names.deep_freeze.bind(py).call1((plain,))?.unbind())
-        })
+        transform: &Transform,
+    ) -> PyResult<&BoundTransform> {
+        let cell = cell(&self.transforms, rule)?;
+        let made = cell.get_or_try_init(py, || {
+            let plain = constant::to_python(py, &transform.value)?;
+            let value = self.names.deep_freeze.bind(py).call1((plain,))?.unbind();
+            let keys = transform.path.iter();
+            let keys = keys.map(|key| PyString::intern(py, key).unbind());
+            Ok::<_, PyErr>(Box::new(BoundTransform {
+                op: transform.op,
+                keys: keys.collect(),
+                value,
+            }))
+        })?;
+        Ok(made)
     }
 
     /// The operand of clause `clause` for Python's operators.

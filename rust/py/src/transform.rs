@@ -2,6 +2,7 @@
 //!
 //! The new containers are frozen: they are part of the decision, and the decided arguments are those that run.
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
 
@@ -9,6 +10,7 @@ use bobcat_core::error::ErrorCode;
 use bobcat_core::program::OwnedValue;
 use bobcat_core::value::request::{Transform, TransformOp};
 
+use crate::bound_program::BoundTransform;
 use crate::freeze;
 use crate::request::PyRequest;
 use crate::session::Session;
@@ -46,29 +48,27 @@ fn nested<'py>(
     let Ok(args) = request.args() else {
         return Err(None);
     };
-    let value = session
-        .bound
-        .transform_value(session.py, rule, &transform.value)?
-        .bind(session.py);
-    if transform.path.is_empty() {
-        let owner = PyValue {
-            session,
-            object: args.clone(),
-        };
-        return match (owner.entries(), transform.op) {
-            (Entries::None, _) | (_, TransformOp::Append | TransformOp::Delete) => Err(None),
-            (_, TransformOp::Set) => Ok(value.clone()),
-        };
+    let edit = session.bound.transform(session.py, rule, transform)?;
+    if !edit.keys.is_empty() {
+        return rewrite(session, args, &edit.keys, edit);
     }
-    rewrite(session, args, &transform.path, (transform.op, value))
+    let owner = PyValue {
+        session,
+        object: args.clone(),
+    };
+    match (owner.entries(), edit.op) {
+        (Entries::None, _) | (_, TransformOp::Append | TransformOp::Delete) => Err(None),
+        (_, TransformOp::Set) => Ok(edit.value.bind(session.py).clone()),
+    }
 }
 
 fn rewrite<'py>(
     session: &Session<'_, 'py>,
     owner: &Bound<'py, PyAny>,
-    path: &[Box<str>],
-    edit: (TransformOp, &Bound<'py, PyAny>),
+    path: &[Py<PyString>],
+    edit: &BoundTransform,
 ) -> Result<Bound<'py, PyAny>, Refused> {
+    let py = session.py;
     let (copy, frozen) = match freeze::copied(owner)? {
         Some(copy) => (copy, true),
         None => (shallow(session, owner)?, false),
@@ -76,36 +76,32 @@ fn rewrite<'py>(
     let Some((key, rest)) = path.split_first() else {
         return Err(None);
     };
-    let key = PyString::new(session.py, key);
-    let there = copy.get_item(&key)?;
-    let (op, value) = edit;
-    if rest.is_empty() {
-        match op {
-            TransformOp::Set => copy.set_item(&key, value)?,
-            TransformOp::Append => {
-                copy.set_item(&key, extended(session, there.as_ref(), value)?)?
-            }
-            TransformOp::Delete => {
-                if there.is_some() {
-                    copy.del_item(&key)?;
-                }
+    let (key, value) = (key.bind(py), edit.value.bind(py));
+    match (edit.op, rest.is_empty()) {
+        (TransformOp::Set, true) => copy.set_item(key, value)?,
+        (TransformOp::Append, true) => {
+            let there = copy.get_item(key)?;
+            copy.set_item(key, extended(session, there.as_ref(), value)?)?;
+        }
+        (TransformOp::Delete, true) => {
+            if copy.contains(key)? {
+                copy.del_item(key)?;
             }
         }
-    } else {
-        match (there, op) {
-            (Some(inner), _) => copy.set_item(&key, rewrite(session, &inner, rest, edit)?)?,
+        (op, false) => match (copy.get_item(key)?, op) {
+            (Some(inner), _) => copy.set_item(key, rewrite(session, &inner, rest, edit)?)?,
             (None, TransformOp::Set) => {
-                let inner = PyDict::new(session.py).into_any();
-                copy.set_item(&key, rewrite(session, &inner, rest, edit)?)?;
+                let inner = PyDict::new(py).into_any();
+                copy.set_item(key, rewrite(session, &inner, rest, edit)?)?;
             }
             (None, TransformOp::Append) => return Err(None),
             (None, TransformOp::Delete) => {}
-        }
+        },
     }
     if frozen {
         return Ok(copy.into_any());
     }
-    Ok(session.names.frozen_dict.bind(session.py).call1((copy,))?)
+    Ok(session.names.frozen_dict.bind(py).call1((copy,))?)
 }
 
 /// A plain dict with the entries of `owner`.
@@ -147,13 +143,8 @@ fn extended<'py>(
     let Some(current) = current else {
         return Err(None);
     };
-    if let (Ok(text), Ok(_)) = (current.cast::<PyString>(), value.cast::<PyString>()) {
-        // `str.__add__`: a subclass cannot override it here.
-        return Ok(session
-            .py
-            .get_type::<PyString>()
-            .getattr("__add__")?
-            .call1((text, value))?);
+    if let (Ok(text), Ok(value)) = (current.cast::<PyString>(), value.cast::<PyString>()) {
+        return Ok(joined(text, value)?);
     }
     let mut items: Vec<Bound<'py, PyAny>> = if let Ok(list) = current.cast::<PyList>() {
         list.iter().collect()
@@ -217,6 +208,18 @@ fn to_python<'py>(
     })
 }
 
+/// Two strings as one. A subclass cannot override it here.
+fn joined<'py>(
+    text: &Bound<'py, PyString>,
+    more: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: both are strings; the result is a new reference, or null with an exception.
+    unsafe {
+        let made = ffi::PyUnicode_Concat(text.as_ptr(), more.as_ptr());
+        Bound::from_owned_ptr_or_err(text.py(), made)
+    }
+}
+
 /// lynx-agent's transform: one flat key of a shallow copy.
 fn flat<'py>(
     request: &PyRequest<'_, 'py>,
@@ -224,16 +227,21 @@ fn flat<'py>(
     transform: &Transform,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (session, py) = (request.session, request.session.py);
-    let value = session
-        .bound
-        .transform_value(py, rule, &transform.value)?
-        .bind(py);
-    let copy = py
-        .get_type::<PyDict>()
-        .call1((request.raw_args()?,))?
-        .cast_into::<PyDict>()?;
-    let key = PyString::new(py, &transform.path.concat());
-    match transform.op {
+    let edit = session.bound.transform(py, rule, transform)?;
+    let args = request.raw_args()?;
+    let (copy, frozen) = match freeze::copied(&args)? {
+        Some(copy) => (copy, true),
+        None => {
+            let copy = py.get_type::<PyDict>().call1((args,))?;
+            (copy.cast_into::<PyDict>()?, false)
+        }
+    };
+    let key = match &*edit.keys {
+        [key] => key.bind(py).clone(),
+        _ => PyString::new(py, &transform.path.concat()),
+    };
+    let value = edit.value.bind(py);
+    match edit.op {
         TransformOp::Set => copy.set_item(&key, value)?,
         TransformOp::Append => {
             let current = copy
@@ -246,6 +254,9 @@ fn flat<'py>(
                 copy.del_item(&key)?;
             }
         }
+    }
+    if frozen {
+        return Ok(copy.into_any());
     }
     session.names.frozen_dict.bind(py).call1((copy,))
 }

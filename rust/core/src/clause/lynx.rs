@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::members::Members;
+use super::ops::membership::ScalarSet;
 use super::ops::ordering::Relation;
 use super::prepared::PreparedConst;
 use crate::budget::{Pace, Steps};
@@ -27,8 +27,8 @@ pub struct LynxTest {
     on_null: bool,
     /// The pattern of `matches`; `None`: only the host language can search it.
     pattern: Option<Pattern>,
-    /// The scalars of `in` by type, where all are strings, integers, bools and null.
-    pub(super) members: Option<Members>,
+    /// The scalars of `in`, where all are strings, numbers, bools and null.
+    pub(super) members: Option<ScalarSet>,
 }
 
 /// The operators of the profile.
@@ -92,7 +92,7 @@ impl LynxTest {
             ));
         }
         let members = match (op, &operand) {
-            (LynxOp::In, Some(operand)) => Members::new(operand),
+            (LynxOp::In, Some(operand)) => ScalarSet::of_python(operand),
             _ => None,
         };
         Self {
@@ -167,7 +167,8 @@ impl LynxTest {
         match self.op {
             LynxOp::Eq => equal(value, view, operand),
             LynxOp::In => {
-                let known = self.members.as_ref().and_then(|known| known.holds(view));
+                let known = self.members.as_ref();
+                let known = known.and_then(|known| known.holds_python(view));
                 match (known, operand) {
                     (Some(held), PreparedConst::List(items)) => {
                         steps.take(items.len() as u64 / ITEMS_A_STEP)?;

@@ -4,6 +4,7 @@
 
 use super::inline::InlineTest;
 use super::lynx::{ITEMS_A_STEP, LynxOp, LynxTest};
+use super::ops::membership::ScalarSet;
 use super::ops::ordering::Relation;
 use super::ops::{Facts, IndexKey, Interval, OperatorTest as _};
 use super::prepared::PreparedConst;
@@ -58,7 +59,7 @@ impl LynxTest {
                     Some(numbers) if !numbers.is_empty() => {
                         InlineTest::one_of_numbers(false, numbers.into_iter())
                     }
-                    _ => InlineTest::one_of(false, &members.texts),
+                    _ => InlineTest::one_of(false, &members.strings),
                 }
             }
             (LynxOp::Order(relation), Some(bound), _) => InlineTest::order(relation, bound),
@@ -80,8 +81,10 @@ impl LynxTest {
             (LynxOp::Eq, IndexKey::Scan) => 6,
             (LynxOp::Eq, _) => 0,
             (LynxOp::In, _) => match &self.members {
-                Some(members) => (members.texts.len() + members.ints.len()) as u32,
-                None => 8,
+                Some(members) if members.key().is_some() => {
+                    (members.strings.len() + members.ints.len()) as u32
+                }
+                _ => 8,
             },
             (LynxOp::Matches, _) => 2,
             (LynxOp::Contains | LynxOp::ContainsAny | LynxOp::ContainsAll, _) => 3,
@@ -155,10 +158,10 @@ impl LynxTest {
             (LynxOp::Eq, PreparedConst::Bool(value)) => {
                 IndexKey::Scalars(&[], if *value { &[1] } else { &[0] })
             }
-            (LynxOp::In, _) => match &self.members {
-                Some(members) => IndexKey::Scalars(&members.texts, &members.ints),
-                None => IndexKey::Scan,
-            },
+            (LynxOp::In, _) => {
+                let key = self.members.as_ref().and_then(ScalarSet::key);
+                key.unwrap_or(IndexKey::Scan)
+            }
             (LynxOp::Contains, operand) => needles(std::slice::from_ref(operand), false),
             (LynxOp::ContainsAny, PreparedConst::List(items)) => needles(items, false),
             (LynxOp::ContainsAll, PreparedConst::List(items)) => needles(items, true),

@@ -5,7 +5,6 @@ pub mod flat_expr;
 pub(crate) mod inline;
 pub mod lynx;
 mod lynx_index;
-mod members;
 pub mod operand;
 pub mod ops;
 pub mod predicate;

@@ -31,7 +31,7 @@ use crate::pyfn;
 use crate::pyfn::ast::Function;
 use crate::pyfn::decision::FunctionDecision;
 use crate::pyfn::interp::answer::Answer;
-use crate::value::request::{HostAnswer, Request, Transform};
+use crate::value::request::{HostAnswer, Request, Transform, TransformOp};
 use crate::value::{Step, Value, View};
 use evaluator::{Evaluator, MatchResult};
 use search::Search;
@@ -668,6 +668,9 @@ const RULES_A_STEP: u64 = 16;
 
 /// Leaves out markers that are there already.
 fn each_once(markers: &mut Vec<Marker>) {
+    if markers.len() < 2 {
+        return;
+    }
     let mut seen = HashSet::with_capacity_and_hasher(markers.len(), Keyed::default());
     markers.retain(|marker| seen.insert(marker.clone()));
 }
@@ -676,7 +679,12 @@ fn each_once(markers: &mut Vec<Marker>) {
 fn touched<R: Request>(request: &R, transform: &Transform) -> u64 {
     let mut entries = 0;
     let mut step = request.field(Field::Args);
-    for key in &transform.path {
+    let read = match transform.op {
+        TransformOp::Append => transform.path.len(),
+        // What is replaced is not copied.
+        TransformOp::Set | TransformOp::Delete => transform.path.len().saturating_sub(1),
+    };
+    for key in transform.path.iter().take(read) {
         let Step::Found(value) = &step else {
             break;
         };

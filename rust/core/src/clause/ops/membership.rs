@@ -110,11 +110,10 @@ impl OperatorTest for Membership {
 
     fn key(&self) -> IndexKey<'_> {
         let set = &self.set;
-        let listed = set.numbers.is_empty() && set.rest.is_empty();
-        match self.member {
-            Member::In if listed => IndexKey::Scalars(&set.strings, &set.ints),
-            Member::Subset if listed => derived_key::of_subset(&set.strings, &set.ints),
-            Member::In | Member::NotIn | Member::Subset => IndexKey::Scan,
+        match (self.member, set.key()) {
+            (Member::In, Some(key)) => key,
+            (Member::Subset, Some(_)) => derived_key::of_subset(&set.strings, &set.ints),
+            (Member::In | Member::NotIn | Member::Subset, _) => IndexKey::Scan,
         }
     }
 
@@ -206,12 +205,12 @@ pub(super) fn related_each<V: Value, W: Value>(
     }
 }
 
-/// Scalars, by type.
+/// Scalars, by type. Each list is sorted.
 #[derive(Debug, Default)]
-struct ScalarSet {
-    strings: Vec<Box<str>>,
-    ints: Vec<i64>,
-    /// Fractions and large numbers, sorted.
+pub(crate) struct ScalarSet {
+    pub(crate) strings: Vec<Box<str>>,
+    pub(crate) ints: Vec<i64>,
+    /// Fractions and large numbers.
     numbers: Vec<Number>,
     /// Everything rare: null, booleans, instants.
     rest: Vec<PreparedConst>,
@@ -241,6 +240,42 @@ impl ScalarSet {
         set.numbers.dedup_by(|a, b| order(a, b).is_eq());
         set.rest.dedup();
         set
+    }
+
+    /// The scalars of a list as Python compares them, in which a bool is an integer, without null. `None`: an item is none of
+    /// these.
+    pub(crate) fn of_python(operand: &PreparedConst) -> Option<Self> {
+        let PreparedConst::List(items) = operand else {
+            return None;
+        };
+        let items = items.iter().filter(|item| **item != PreparedConst::Null);
+        let items = items.map(|item| match item {
+            PreparedConst::Bool(value) => {
+                Some(PreparedConst::Number(Number::Int(i64::from(*value))))
+            }
+            PreparedConst::Number(Number::Float(value)) if value.is_nan() => None,
+            PreparedConst::Number(_) | PreparedConst::Str(_) => Some(item.clone()),
+            _ => None,
+        });
+        Some(Self::new(items.collect::<Option<_>>()?))
+    }
+
+    /// Returns true if one of them equals a value by Python's rules; `None`: the value is of a type that is compared one by one.
+    pub(crate) fn holds_python(&self, view: &View<'_>) -> Option<bool> {
+        match view {
+            View::Bool(value) => Some(self.holds(&View::Int(i64::from(*value)))),
+            View::Float(value) if value.is_nan() => None,
+            View::Str(_) | View::Int(_) | View::BigInt(_) | View::Float(_) => {
+                Some(self.holds(view))
+            }
+            _ => None,
+        }
+    }
+
+    /// The key of an index that has all of them.
+    pub(crate) fn key(&self) -> Option<IndexKey<'_>> {
+        let listed = self.numbers.is_empty() && self.rest.is_empty();
+        listed.then_some(IndexKey::Scalars(&self.strings, &self.ints))
     }
 
     /// Finds a sound scalar: the `any_of` of equality.
