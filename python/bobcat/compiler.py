@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 UNCOMPILED: tuple[Uncompiled, ...] = get_args(Uncompiled)
+MAX_SHOWN = 100
+"""Findings that the text of an error has; of more, it has the errors only."""
 OLD_HOST: Mapping[str, Uncompiled] = {"refuse": "error", "allow": "callable"}
 """Words of the older keyword `host`."""
 Source = str | Mapping[str, Any]  # Any: plain data, checked by the front end
@@ -181,7 +183,12 @@ def _name_clashes(policy: IrPolicy, codes: set[str]) -> list[Diagnostic]:
 
 
 def _failure(found: tuple[Diagnostic, ...], sources: Mapping[str, str]) -> PolicyCompileError:
-    return PolicyCompileError(render_text(found, sources), found)
+    shown = found if len(found) <= MAX_SHOWN else tuple(item for item in found if item.severity is Severity.ERROR)
+    text = render_text(shown, sources)
+    hidden = len(found) - len(shown)
+    if hidden:
+        text += f"\n{hidden:,} warnings and notes are not shown; `bobcat check` shows all"
+    return PolicyCompileError(text, found)
 
 
 def _warn(found: Iterable[Diagnostic]) -> None:

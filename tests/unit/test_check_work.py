@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bobcat import PolicyCompileError, compile_policy
 from bobcat._core import find_text
 from bobcat.frontend import suggest
 from bobcat.frontend.report import MAX_FINDINGS
@@ -55,6 +56,21 @@ def test_no_rule_is_read_after_the_findings_are_too_many(monkeypatch: pytest.Mon
     assert len(found) == MAX_FINDINGS + 1
     assert found[-1].code == "E0114" or "E0114" in {item.code for item in found}
     assert parsed[0] <= 3 * MAX_FINDINGS
+
+
+def test_warnings_do_not_end_a_compilation() -> None:
+    count = MAX_FINDINGS + 200
+    rules = "".join(
+        f"  - {{id: r{i}, match: {{tool: t{i}, args.files.empty: true}}, decision: deny}}\n" for i in range(count)
+    )
+    policy = compile_policy(f"rules:\n{rules}")
+    assert [item.code for item in policy.warnings] == ["W0142"] * count
+    with pytest.raises(PolicyCompileError) as raised:
+        compile_policy(f"rules:\n{rules}  - {{id: last, decision: allow}}\n")
+    assert len(raised.value.diagnostics) == count + 1
+    lines = str(raised.value).splitlines()
+    assert lines[0].startswith("error[E0203]: ")
+    assert lines[-1] == "1,200 warnings and notes are not shown; `bobcat check` shows all"
 
 
 def test_keys_of_one_rule_are_not_compared_after_the_findings_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

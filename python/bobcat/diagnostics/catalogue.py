@@ -61,7 +61,7 @@ _ROWS: tuple[tuple[str, ...], ...] = (
     ("E0112", "key-not-a-string", "a key must be a string, and `{key}` is {kind}", 'quote it: `"{key}"`'),
     ("E0113", "not-plain-data", "a value of type `{kind}` cannot be part of a policy",
      "use null, bools, numbers, strings, lists and mappings with string keys"),
-    ("E0114", "too-many-findings", "more than {limit} findings; the others are not shown", "start with the first ones"),
+    ("E0114", "too-many-findings", "more than {limit} errors; the others are not shown", "start with the first ones"),
     # The document and its rules.
     ("E0201", "not-a-policy", "a policy is a mapping, and this is {kind}", "begin with `rules:` and a list of rules"),
     ("E0202", "unknown-key", "{where} has no key `{key}`", "its keys are {known}"),

@@ -8,12 +8,12 @@ from typing import Any
 from yaml.nodes import CollectionNode, Node
 
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Related, Span
-from bobcat.frontend.observation import Finding, errors, observed
+from bobcat.diagnostics.model import Diagnostic, Related, Severity, Span
+from bobcat.frontend.observation import Finding, observed
 from bobcat.text.json_text import safe_str
 
 MAX_FINDINGS = 1_000
-"""Maximum number of diagnostics of one source; the next one is `E0114`, the last."""
+"""Maximum number of errors of one source; the next one is `E0114`, the last."""
 
 _SHOWN = 60
 
@@ -30,6 +30,7 @@ class DiagnosticCollector:
         self.full = False
         """The limit is reached, so that further checks have no effect."""
         self._found: dict[Finding, None] = {}
+        self._errors = 0
         self.plain_keys: set[str] = set()
         """Keys of mappings that are strings at sight; see `entries` of `yaml.nodes`."""
 
@@ -57,14 +58,17 @@ class DiagnosticCollector:
 
     def append(self, diagnostic: Diagnostic) -> None:
         """Record a diagnostic created elsewhere."""
-        self._found[diagnostic] = None
-        self.full = len(self._found) > MAX_FINDINGS
+        self._keep(diagnostic)
 
     def _keep(self, item: Finding) -> None:
-        if len(self._found) == MAX_FINDINGS:
-            item = diagnose("E0114", item.span, limit=MAX_FINDINGS)
+        if item in self._found:
+            return
+        if isinstance(item, Diagnostic) and item.severity is Severity.ERROR:
+            if self._errors == MAX_FINDINGS:
+                item = diagnose("E0114", item.span, limit=MAX_FINDINGS)
+                self.full = True
+            self._errors += 1
         self._found[item] = None
-        self.full = len(self._found) > MAX_FINDINGS
 
     def span(self, node: Node) -> Span:
         """Return the span of `node`. A collection ends at the end of its last value."""
@@ -93,7 +97,7 @@ class DiagnosticCollector:
 
     def has_errors(self) -> bool:
         """Return true if a finding is an error."""
-        return bool(errors(self._found))
+        return self._errors > 0
 
     def sorted(self) -> tuple[Finding, ...]:
         """Return every finding once, in source order; findings without a position come first."""

@@ -242,8 +242,8 @@ impl ScalarSet {
         set
     }
 
-    /// The scalars of a list as Python compares them, in which a bool is an integer, without null. `None`: an item is none of
-    /// these.
+    /// The scalars of a list as Python compares them, in which a bool is an integer, without null. `None`: an item has another
+    /// type.
     pub(crate) fn of_python(operand: &PreparedConst) -> Option<Self> {
         let PreparedConst::List(items) = operand else {
             return None;
