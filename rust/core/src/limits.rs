@@ -88,6 +88,9 @@ pub const MAX_DECISION_STEPS: u64 = 4_000_000;
 /// Bytes of a text that are read without taking a step.
 pub const FREE_TEXT: usize = 1024;
 
+/// Bytes of a text of which `length` counts the characters without taking a step: they take as long as one.
+pub const FREE_COUNT: usize = 16 * 1024;
+
 /// Steps of one evaluation of a function.
 pub const MAX_SCRIPT_STEPS: u64 = 1_000_000;
 

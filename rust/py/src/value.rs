@@ -19,6 +19,7 @@ use bobcat_core::limits::MAX_INT_BITS;
 use bobcat_core::num::bigint::BigInt;
 use bobcat_core::value::{Civil, Step, Value, View};
 
+use crate::key_cache;
 use crate::proxy;
 use crate::session::{Session, drop_attached};
 
@@ -458,6 +459,10 @@ impl Value for PyValue<'_, '_> {
         self.object.is_exact_instance_of::<PyTuple>()
     }
 
+    fn is_plain_instant(&self) -> bool {
+        is_exactly(&self.object, &self.session.names.datetime)
+    }
+
     fn is_dict(&self) -> bool {
         self.object.is_instance_of::<PyDict>()
     }
@@ -526,7 +531,7 @@ fn item<'r, 'py>(
 ) -> Step<PyValue<'r, 'py>> {
     let found = match session.key(key) {
         Some(prepared) => dict.get_item(prepared),
-        None => dict.get_item(key.text),
+        None => dict.get_item(key_cache::string(dict.py(), key.text)),
     };
     match found {
         Ok(Some(object)) => Step::Found(PyValue { session, object }),

@@ -12,6 +12,8 @@ pub(crate) struct StrMap<T> {
     /// Start of the run of every prefix of a hash; one more than there are prefixes.
     starts: Vec<u32>,
     shift: u32,
+    /// The bytes of the longest key. PERF: the hash of a long text takes as long as ten tests.
+    longest: usize,
 }
 
 impl<T> Default for StrMap<T> {
@@ -28,6 +30,7 @@ impl<T> StrMap<T> {
             .map(|(key, value)| (hash(&key), key, value))
             .collect();
         entries.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        let longest = entries.iter().map(|(_, key, _)| key.len()).max();
         let bits = usize::BITS - entries.len().leading_zeros() + 1;
         let shift = 64 - bits;
         let mut starts = vec![0_u32; (1_usize << bits) + 1];
@@ -45,6 +48,7 @@ impl<T> StrMap<T> {
             entries,
             starts,
             shift,
+            longest: longest.unwrap_or(0),
         }
     }
 
@@ -61,7 +65,7 @@ impl<T> StrMap<T> {
     /// The value of `key`.
     #[inline]
     pub(crate) fn get(&self, key: &str) -> Option<&T> {
-        if self.entries.is_empty() {
+        if self.entries.is_empty() || key.len() > self.longest {
             return None;
         }
         let hash = hash(key);
@@ -103,6 +107,7 @@ mod tests {
                 assert_eq!(map.get(&format!("key {i}")), Some(&i));
             }
             assert_eq!(map.get("key"), None);
+            assert_eq!(map.get("key 1 and more"), None);
             assert_eq!(map.get(""), None);
         }
     }

@@ -8,7 +8,7 @@
 use super::ops::ordering::Relation;
 use super::prepared::PreparedConst;
 use crate::bytes::short::same;
-use crate::limits::FREE_TEXT;
+use crate::limits::{FREE_COUNT, FREE_TEXT};
 use crate::num::number::Number;
 use crate::value::{Value, View};
 
@@ -23,7 +23,7 @@ const EXACT: u64 = 1 << 53;
 
 /// A test of a scalar.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum InlineTest {
+pub enum InlineTest {
     /// No such test.
     None,
     /// Equality with a bool.
@@ -49,7 +49,7 @@ pub(crate) enum InlineTest {
 
 /// A text of a few bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ShortText {
+pub struct ShortText {
     length: u8,
     bytes: [u8; MAX_TEXT],
 }
@@ -175,7 +175,7 @@ impl InlineTest {
             }
             Self::Length(bytes, from, to) => {
                 let length = match (value.text(), bytes) {
-                    (Some(text), _) if text.len() >= FREE_TEXT => return None,
+                    (Some(text), _) if text.len() >= FREE_COUNT => return None,
                     (Some(text), true) => text.len(),
                     (Some(text), false) => text.chars().count(),
                     (None, false) if matches!(value.view(), View::List) => value.len(),
@@ -232,6 +232,7 @@ mod tests {
     use crate::clause::prepared::PreparedConst;
     use crate::error::Fault;
     use crate::facets::cache::Cache;
+    use crate::limits::FREE_COUNT;
     use crate::num::number::Number;
     use crate::value::constant::Const;
     use crate::value::memory::{LeafValue, Reading, Wanted};
@@ -469,7 +470,7 @@ mod tests {
 
     fn each_value(mut visit: impl FnMut(&Shown<'_>)) {
         let long = "x".repeat(23);
-        let longest = "a".repeat(2_000);
+        let (longer, longest) = ("a".repeat(2_000), "ä".repeat(FREE_COUNT));
         let mut views: Vec<View<'_>> = vec![
             View::Null,
             View::Bool(true),
@@ -480,6 +481,7 @@ mod tests {
             View::Map,
             View::Timestamp(7),
             View::Opaque,
+            View::Str(&longer),
             View::Str(&longest),
         ];
         let ints = [0, 1, -1, 7, EXACT - 1, EXACT, EXACT + 1, i64::MAX, i64::MIN];

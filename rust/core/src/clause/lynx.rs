@@ -162,7 +162,14 @@ impl LynxTest {
             return Err(Undecided::Delegate);
         };
         if matches!(view, View::Opaque) {
-            return Err(Undecided::Delegate);
+            return match self.op {
+                LynxOp::Eq | LynxOp::Order(_) | LynxOp::Between | LynxOp::NotBetween
+                    if begins_with_text(operand) && value.is_plain_instant() =>
+                {
+                    instant_beside_text(self.op)
+                }
+                _ => Err(Undecided::Delegate),
+            };
         }
         match self.op {
             LynxOp::Eq => equal(value, view, operand),
@@ -185,6 +192,23 @@ impl LynxTest {
             LynxOp::NotBetween => between(value, view, operand).map(|inside| !inside),
             LynxOp::Matches => Err(Undecided::Delegate),
         }
+    }
+}
+
+/// Returns true if the first comparison with an operand is one with a text.
+fn begins_with_text(operand: &PreparedConst) -> bool {
+    match operand {
+        PreparedConst::Str(_) => true,
+        PreparedConst::List(bounds) => matches!(bounds.first(), Some(PreparedConst::Str(_))),
+        _ => false,
+    }
+}
+
+/// A `datetime` and a text: they differ, and have no order. PERF: Python takes 0.5 us to say so, for every rule.
+fn instant_beside_text(op: LynxOp) -> LynxResult {
+    match op {
+        LynxOp::Eq => Ok(false),
+        _ => Err(Undecided::TypeError),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::clause::lynx::LynxTest;
 use crate::clause::operand::{Check, Operand};
 use crate::clause::ops::Prepare;
 use crate::clause::ops::facet::{self, Within};
-use crate::clause::ops::nesting::Derived;
+use crate::clause::ops::nesting::{Derived, PartPath};
 use crate::clause::ops::occurrence::Occurrence;
 use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
@@ -255,7 +255,11 @@ fn test(
             Derived::Facet(*facet, all_of(checks, each, facet.kind())?)
         }
         (Operand::Part(path, checks), Prepare::Part) => {
-            Derived::Part(path.clone(), all_of(checks, each, kind.at(path)?)?)
+            let tests = all_of(checks, each, kind.at(path)?)?;
+            let ids = path.iter().map(|name| program.part_keys.get(name));
+            let ids = ids.map(|id| id.copied().unwrap_or(u32::MAX)).collect();
+            let names = path.clone();
+            Derived::part(PartPath { names, ids }, tests)
         }
         (Operand::Ref(..), _) => {
             let (relative, path) = (op.relative?, refs.next()?);

@@ -20,6 +20,7 @@ mod tool_scope;
 use std::sync::OnceLock;
 
 use crate::bytes::interner::Interner;
+use crate::bytes::strmap::StrMap;
 use crate::error::DecodeError;
 use crate::ir::{self, Kind, Policy, monitored};
 use crate::lang::path::{Field, Path};
@@ -97,6 +98,11 @@ fn compile(policy: Policy, source: Source) -> Program {
         }
     });
     let paths: Vec<Path> = paths.collect();
+    let part_keys = policy.part_keys.iter().map(|key| {
+        let id = keys.intern(key);
+        (key.clone(), id)
+    });
+    let part_keys = StrMap::new(part_keys.collect());
     let clauses = policy.leaves.iter().map(|leaf| Clause {
         path: leaf.path,
         refs: leaf.refs,
@@ -141,6 +147,7 @@ fn compile(policy: Policy, source: Source) -> Program {
         rules: rules.collect(),
         words: policy.words,
         keys: keys.texts,
+        part_keys,
         paths,
         refs: policy.refs,
         clauses: clauses.collect(),

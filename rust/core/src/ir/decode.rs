@@ -1,6 +1,6 @@
 //! Checks canonical IR bytes and finds the parts in them. Hostile bytes end in a coded error, in bounded time and memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hash, Hasher};
 
 use super::constant::is_plain;
@@ -188,6 +188,7 @@ impl<'a> Decoder<'a> {
                 memory: None,
                 layers: None,
                 remembers: false,
+                part_keys: BTreeSet::new(),
                 names_task: false,
                 rules: Vec::new(),
                 words: Vec::new(),
@@ -448,6 +449,9 @@ impl<'a> Decoder<'a> {
             }
             Operand::Tests(checks) | Operand::Part(_, checks) => {
                 self.pattern(op, None, dialect)?;
+                if let Operand::Part(keys, _) = operand {
+                    self.policy.part_keys.extend(keys.iter().cloned());
+                }
                 checks
                     .iter()
                     .try_for_each(|check| self.operand_of(check.op, &check.operand, check.dialect))

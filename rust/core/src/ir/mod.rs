@@ -15,6 +15,8 @@ mod node;
 mod operand;
 mod part;
 
+use std::collections::BTreeSet;
+
 use crate::clause::flat_expr::Word;
 use crate::lang::path::Head;
 use crate::lang::{Defaults, Profile, Verdict};
@@ -58,6 +60,8 @@ pub struct Policy {
     pub paths: Vec<PathOf>,
     /// The paths that operands refer to, leaf by leaf, in the order of the operand.
     pub refs: Vec<u32>,
+    /// The keys of parts of values that operands name.
+    pub part_keys: BTreeSet<Box<str>>,
     /// The decisions of functions that are always the same.
     pub templates: Vec<DecisionTemplate>,
     /// True if a rule is monitored.

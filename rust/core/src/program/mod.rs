@@ -130,6 +130,8 @@ pub struct Program {
     /// The matches of all rules.
     pub(crate) words: Vec<Word>,
     pub(crate) keys: Vec<Box<str>>,
+    /// The keys of parts of values that operands name, in `keys`.
+    pub(crate) part_keys: StrMap<u32>,
     pub(crate) paths: Vec<Path>,
     /// The paths that operands refer to, clause by clause.
     pub(crate) refs: Vec<u32>,

@@ -117,6 +117,10 @@ pub trait Value: Clone {
     fn is_plain_tuple(&self) -> bool {
         false
     }
+    /// Returns true if this is an instant to the host language, not of a subclass.
+    fn is_plain_instant(&self) -> bool {
+        false
+    }
     /// Returns true if a mapping is a `dict` to the host language.
     fn is_dict(&self) -> bool {
         true

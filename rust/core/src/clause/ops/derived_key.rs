@@ -57,9 +57,9 @@ impl Derived {
                     required,
                 });
             }
-            Self::Elements(Each::Any, tests) => (Made::Each, tests),
-            Self::Elements(Each::All, tests) => (Made::First { empty: true }, tests),
-            Self::Elements(Each::First, tests) => (Made::First { empty: false }, tests),
+            Self::Elements(Each::Any, tests, _) => (Made::Each, tests),
+            Self::Elements(Each::All, tests, _) => (Made::First { empty: true }, tests),
+            Self::Elements(Each::First, tests, _) => (Made::First { empty: false }, tests),
             _ => return None,
         };
         let (required, fails) = tests.iter().find_map(of_element)?;

@@ -12,6 +12,7 @@ use crate::clause::predicate::{Test, Truth, eval_value, evaluate_within, sound};
 use crate::error::Fault;
 use crate::facets::{Facet, Part};
 use crate::lang::path::Key;
+use crate::limits::FREE_COUNT;
 use crate::value::class::Classes;
 use crate::value::memory::{LeafValue, Wanted};
 use crate::value::{Step, Value, View};
@@ -21,13 +22,13 @@ operators! {
     "byte_length" OperandType::Tests(Inside::Count), Element, None, None, Prepare::Tests(Derived::ByteLength, false);
     "lower" OperandType::Tests(Inside::Text), Element, None, None, Prepare::Tests(Derived::Lower, false);
     "any" OperandType::Tests(Inside::Element), Element, None, None,
-        Prepare::Tests(|tests| Derived::Elements(Each::Any, tests), true);
+        Prepare::Tests(|tests| Derived::elements(Each::Any, tests), true);
     "all" OperandType::Tests(Inside::Element), Element, None, None,
-        Prepare::Tests(|tests| Derived::Elements(Each::All, tests), true);
+        Prepare::Tests(|tests| Derived::elements(Each::All, tests), true);
     "none" OperandType::Tests(Inside::Element), Element, None, None,
-        Prepare::Tests(|tests| Derived::Elements(Each::None, tests), true);
+        Prepare::Tests(|tests| Derived::elements(Each::None, tests), true);
     "first" OperandType::Tests(Inside::Element), Element, None, None,
-        Prepare::Tests(|tests| Derived::Elements(Each::First, tests), true);
+        Prepare::Tests(|tests| Derived::elements(Each::First, tests), true);
 }
 
 /// The quantifier over elements.
@@ -52,12 +53,12 @@ pub enum Derived {
     ByteLength(Vec<Test>),
     /// Of the text in lower case.
     Lower(Vec<Test>),
-    /// Of each element.
-    Elements(Each, Vec<Test>),
+    /// Of each element; a single test also stands here as an inline one.
+    Elements(Each, Vec<Test>, InlineTest),
     /// Of the value that a facet parses.
     Facet(Facet, Vec<Test>),
-    /// Of a part, by the names that lead to it.
-    Part(Vec<Box<str>>, Vec<Test>),
+    /// Of a part, by the names that lead to it; a single test also stands here as an inline one.
+    Part(PartPath, Vec<Test>, InlineTest),
     /// Of the value itself.
     Group(Connective, Vec<Test>),
     /// Occurrence in other texts.
@@ -80,10 +81,20 @@ pub enum Derived {
 }
 
 impl Derived {
+    fn elements(each: Each, tests: Vec<Test>) -> Self {
+        let inline = single(&tests);
+        Self::Elements(each, tests, inline)
+    }
+
+    pub(crate) fn part(path: PartPath, tests: Vec<Test>) -> Self {
+        let inline = single(&tests);
+        Self::Part(path, tests, inline)
+    }
+
     pub(crate) fn facts(&self) -> Facts {
         let cost = match self {
             Self::Ref { .. } | Self::Length(_) | Self::ByteLength(_) | Self::Part(..) => 4,
-            Self::Elements(Each::First, _) => 6,
+            Self::Elements(Each::First, ..) => 6,
             Self::Facet(..) => 30,
             Self::Group(..) => 10,
             Self::Lower(_) | Self::Elements(..) | Self::RunRef(..) => 20,
@@ -121,7 +132,7 @@ impl Derived {
             Self::Length(tests)
             | Self::ByteLength(tests)
             | Self::Lower(tests)
-            | Self::Elements(_, tests)
+            | Self::Elements(_, tests, _)
             | Self::Facet(_, tests)
             | Self::Group(_, tests) => absent(tests),
             Self::Occurs(occurrence) => occurrence.refers(),
@@ -180,8 +191,8 @@ impl Derived {
                 }
                 _ => Truth::Error(Fault::WrongType),
             },
-            Self::Elements(each, tests) => match view {
-                View::List => elements(*each, value, tests, around),
+            Self::Elements(each, tests, inline) => match view {
+                View::List => elements(*each, value, (tests, inline), around),
                 _ => Truth::Error(Fault::WrongType),
             },
             Self::Facet(facet, tests) => match view {
@@ -198,12 +209,15 @@ impl Derived {
                 }
                 _ => Truth::Error(Fault::WrongType),
             },
-            Self::Part(path, tests) => {
+            Self::Part(path, tests, inline) => {
                 let step = walk(value, path);
-                if let Step::Found(part) = &step
-                    && part.is_undecidable()
-                {
-                    return Truth::Error(Fault::Undecidable);
+                if let Step::Found(part) = &step {
+                    if part.is_undecidable() {
+                        return Truth::Error(Fault::Undecidable);
+                    }
+                    if let Some(passes) = inline.eval(part) {
+                        return passes.into();
+                    }
                 }
                 every(tests, |test| evaluate_within(test, &step, around))
             }
@@ -232,12 +246,40 @@ fn drawn<V: Value>(wanted: Wanted, view: &View<'_>, around: &impl Around<V>) -> 
     }
 }
 
+/// The names that lead to a part of a value.
+#[derive(Debug)]
+pub struct PartPath {
+    /// The names.
+    pub names: Vec<Box<str>>,
+    /// The number of each in the key table of the program; one that it does not have when the name is not there.
+    pub ids: Vec<u32>,
+}
+
+impl PartPath {
+    fn keys(&self) -> impl Iterator<Item = Key<'_>> {
+        let names = self.names.iter().zip(&self.ids);
+        names.map(|(text, &id)| Key { id, text })
+    }
+}
+
+/// The inline form of a single test.
+fn single(tests: &[Test]) -> InlineTest {
+    match tests {
+        [test] => test.inline(),
+        _ => InlineTest::None,
+    }
+}
+
 /// The part of a value that names lead to.
-fn walk<W: Value>(value: &W, path: &[Box<str>]) -> Step<W> {
-    let mut step = Step::Found(value.clone());
-    for name in path {
+fn walk<W: Value>(value: &W, path: &PartPath) -> Step<W> {
+    let mut keys = path.keys();
+    let Some(first) = keys.next() else {
+        return Step::Found(value.clone());
+    };
+    let mut step = value.get(first);
+    for key in keys {
         match step {
-            Step::Found(value) => step = value.get(Key::unprepared(name)),
+            Step::Found(value) => step = value.get(key),
             Step::Absent | Step::Unreadable => break,
         }
     }
@@ -271,7 +313,9 @@ impl Value for Scalar<'_> {
 fn length<V: Value>(value: &V, view: &View<'_>, steps: &Steps) -> Result<i64, Fault> {
     let length = match view {
         View::Str(text) => {
-            steps.text(text.len(), Pace::Compare)?;
+            if text.len() >= FREE_COUNT {
+                steps.text(text.len(), Pace::Compare)?;
+            }
             text.chars().count()
         }
         View::List => value.len(),
@@ -339,7 +383,7 @@ fn group(
 fn elements<V: Value, W: Value>(
     each: Each,
     list: &W,
-    tests: &[Test],
+    (tests, inline): (&[Test], &InlineTest),
     around: &impl Around<V>,
 ) -> Truth {
     if each == Each::First {
@@ -353,7 +397,10 @@ fn elements<V: Value, W: Value>(
         if let Err(fault) = around.steps().take(1) {
             return Truth::Error(fault);
         }
-        let passes = every(tests, |test| any_test(test, &element, around));
+        let passes = match inline.eval(&element) {
+            Some(passes) => passes.into(),
+            None => every(tests, |test| any_test(test, &element, around)),
+        };
         // `any` is the negation of `none`, so that one fold does for the three.
         result = result.and(match each {
             Each::All => passes,

@@ -51,8 +51,8 @@ impl Derived {
         };
         let (path, test): (&[Box<str>], _) = match test {
             Test::Derived(derived) => match derived.as_ref() {
-                Self::Part(path, tests) => match tests.as_slice() {
-                    [test] => (path, test),
+                Self::Part(path, tests, _) => match tests.as_slice() {
+                    [test] => (&path.names, test),
                     _ => return None,
                 },
                 _ => (&[], test),
@@ -116,7 +116,7 @@ fn of_elements(test: &Test) -> Option<ElementKey<'_>> {
     let Test::Derived(derived) = test else {
         return None;
     };
-    let Derived::Elements(each @ (Each::Any | Each::All), tests) = derived.as_ref() else {
+    let Derived::Elements(each @ (Each::Any | Each::All), tests, _) = derived.as_ref() else {
         return None;
     };
     let exact = *each == Each::Any && tests.len() == 1;
@@ -124,15 +124,14 @@ fn of_elements(test: &Test) -> Option<ElementKey<'_>> {
         let Test::Derived(derived) = test else {
             return None;
         };
-        let Derived::Part(path, tests) = derived.as_ref() else {
+        let Derived::Part(path, tests, _) = derived.as_ref() else {
             return None;
         };
+        let path = path.names.as_slice();
         let is_program = path.first().is_some_and(|name| &**name == "program");
         match tests.as_slice() {
-            [Test::Equal(scalar)] if is_program => {
-                Some((&**path, only_texts(scalar.key())?, exact))
-            }
-            [Test::Membership(set)] if is_program => Some((&**path, only_texts(set.key())?, exact)),
+            [Test::Equal(scalar)] if is_program => Some((path, only_texts(scalar.key())?, exact)),
+            [Test::Membership(set)] if is_program => Some((path, only_texts(set.key())?, exact)),
             _ => None,
         }
     })
@@ -150,7 +149,7 @@ fn only_texts(key: IndexKey<'_>) -> Option<Vec<&str>> {
 fn is_certain(test: &Test) -> bool {
     match test {
         Test::Derived(derived) => match derived.as_ref() {
-            Derived::Part(_, tests) => tests.iter().all(is_certain),
+            Derived::Part(_, tests, _) => tests.iter().all(is_certain),
             _ => false,
         },
         Test::Equal(_) | Test::Membership(_) | Test::EqualBool(_) | Test::Presence(_) => true,
