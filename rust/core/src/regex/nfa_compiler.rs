@@ -4,7 +4,7 @@
 //! prepare instead of 200.
 
 use regex_automata::MatchKind;
-use regex_automata::hybrid::dfa::DFA;
+use regex_automata::hybrid::dfa::{Config, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_syntax::hir::Hir;
 
@@ -28,6 +28,13 @@ impl Default for NfaCompiler {
     }
 }
 
+fn config(matches: MatchKind, cache_bytes: usize) -> Config {
+    DFA::config()
+        .match_kind(matches)
+        .cache_capacity(cache_bytes)
+        .skip_cache_capacity_check(true)
+}
+
 impl NfaCompiler {
     /// An automaton for `hirs` whose states are built as they are needed, until they are discarded faster than they are
     /// reused.
@@ -37,13 +44,19 @@ impl NfaCompiler {
         matches: MatchKind,
         cache_bytes: usize,
     ) -> Option<DFA> {
-        let nfa = self.0.build_many_from_hir(hirs).ok()?;
-        let config = DFA::config()
-            .match_kind(matches)
-            .cache_capacity(cache_bytes)
-            .skip_cache_capacity_check(true)
+        let config = config(matches, cache_bytes)
             .minimum_cache_clear_count(Some(1))
             .minimum_bytes_per_state(Some(10));
+        self.dfa(hirs, config)
+    }
+
+    /// The same, whose states are built whatever becomes of them: it has a result for every text.
+    pub(super) fn steady_dfa(&self, hir: &Hir, cache_bytes: usize) -> Option<DFA> {
+        self.dfa(&[hir], config(MatchKind::LeftmostFirst, cache_bytes))
+    }
+
+    fn dfa(&self, hirs: &[&Hir], config: Config) -> Option<DFA> {
+        let nfa = self.0.build_many_from_hir(hirs).ok()?;
         DFA::builder().configure(config).build_from_nfa(nfa).ok()
     }
 }

@@ -18,6 +18,8 @@ pub(super) const VISITS_A_STEP: u64 = 8;
 pub(super) struct NfaSim {
     dialect: Dialect,
     nfa: Nfa,
+    /// The ASCII characters that a match may begin with; `None`: one may be empty.
+    begins: Option<[bool; 128]>,
 }
 
 /// A set of steps that is emptied at no cost.
@@ -56,10 +58,50 @@ impl Active {
     }
 }
 
+/// The ASCII characters that a match may begin with, wherever looks hold; `None`: one may be empty.
+fn begins(nfa: &Nfa) -> Option<[bool; 128]> {
+    let mut begins = [false; 128];
+    let mut seen = vec![false; nfa.steps.len()];
+    let mut stack = vec![0];
+    while let Some(step) = stack.pop() {
+        match seen.get_mut(step) {
+            Some(seen) if !*seen => *seen = true,
+            Some(_) | None => continue,
+        }
+        match nfa.steps.get(step) {
+            Some(step @ (Step::Class(_) | Step::Char(_))) => {
+                for (char, begins) in ('\0'..).zip(&mut begins) {
+                    *begins |= step.reads(char);
+                }
+            }
+            Some(Step::Look(_) | Step::Save(_)) => stack.push(step + 1),
+            Some(Step::Split(one, other)) => stack.extend([*one, *other]),
+            Some(Step::Jump(to)) => stack.push(*to),
+            Some(Step::Found) => return None,
+            None => {}
+        }
+    }
+    Some(begins)
+}
+
 impl NfaSim {
     pub(super) fn new(hir: &Hir, dialect: Dialect) -> Self {
         let nfa = Nfa::new(hir);
-        Self { dialect, nfa }
+        let begins = begins(&nfa);
+        Self {
+            dialect,
+            nfa,
+            begins,
+        }
+    }
+
+    /// Returns true if a match cannot begin with a character.
+    #[inline]
+    fn never_begins(&self, found: char) -> bool {
+        self.begins.as_ref().is_some_and(|begins| {
+            let begins = begins.get(found as usize);
+            begins.is_some_and(|begins| !begins)
+        })
     }
 
     /// Returns true if the pattern is found in `text`. Each step at each position counts.
@@ -85,6 +127,15 @@ impl NfaSim {
         loop {
             let mut ahead = rest.clone();
             let after = ahead.next();
+            if now.order.is_empty()
+                && let Some(found) = after
+                && self.never_begins(found)
+            {
+                visits += 1;
+                before = after;
+                rest = ahead;
+                continue;
+            }
             let place = Place {
                 before,
                 after,

@@ -6,6 +6,9 @@ use regex_syntax::hir::{Hir, HirKind, Look, Repetition};
 use super::Dialect;
 use super::dialect::python::{DOLLAR, WORD, WORD_NEGATE};
 
+/// The assertions of the `python` dialect about words.
+const WORD_LOOKS: [Look; 3] = [WORD, WORD_NEGATE, Look::WordAsciiNegate];
+
 /// The expression that an automaton searches for in place of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
@@ -36,15 +39,14 @@ impl Rewrite {
             };
             return (itself, None);
         }
-        let rewritten = rewrite(hir, true);
+        let rewritten = rewrite(hir, true, Words::Ascii);
         // `re` has no positions inside a character, and no `\B` in an empty text.
-        let words = [WORD, WORD_NEGATE, Look::WordAsciiNegate];
         let rewrite = Self {
             target: match rewritten {
                 Some(_) => Target::Rewritten,
                 None => Target::Nothing,
             },
-            ascii_only: words.iter().any(|look| looks.contains(*look)),
+            ascii_only: WORD_LOOKS.iter().any(|look| looks.contains(*look)),
         };
         (rewrite, rewritten)
     }
@@ -60,9 +62,23 @@ impl Rewrite {
     }
 }
 
+/// What becomes of the boundaries of words.
+#[derive(Clone, Copy)]
+enum Words {
+    /// They are those of ASCII.
+    Ascii,
+    /// They hold everywhere.
+    Anywhere,
+}
+
+/// An expression that is found in every text in which `hir` is found, and may be in others: without boundaries of words.
+pub(super) fn without_words(hir: &Hir) -> Option<Hir> {
+    rewrite(hir, true, Words::Anywhere)
+}
+
 /// `hir` with assertions that automata have, on ASCII. `tail` says that nothing follows: there, and only there, "the end or
 /// before a last line feed" is `\n?\z`.
-fn rewrite(hir: &Hir, tail: bool) -> Option<Hir> {
+fn rewrite(hir: &Hir, tail: bool, words: Words) -> Option<Hir> {
     Some(match hir.kind() {
         HirKind::Look(look) if *look == DOLLAR => {
             tail.then_some(())?;
@@ -75,29 +91,32 @@ fn rewrite(hir: &Hir, tail: bool) -> Option<Hir> {
             });
             Hir::concat(vec![line_feed, Hir::look(Look::End)])
         }
-        HirKind::Look(look) if *look == WORD => Hir::look(Look::WordAscii),
-        HirKind::Look(look) if *look == WORD_NEGATE => Hir::look(Look::WordAsciiNegate),
+        HirKind::Look(look) if WORD_LOOKS.contains(look) => match words {
+            Words::Anywhere => Hir::empty(),
+            Words::Ascii if *look == WORD => Hir::look(Look::WordAscii),
+            Words::Ascii => Hir::look(Look::WordAsciiNegate),
+        },
         HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => hir.clone(),
         HirKind::Repetition(repetition) => {
-            let sub = rewrite(&repetition.sub, tail && repetition.max == Some(1))?;
+            let sub = rewrite(&repetition.sub, tail && repetition.max == Some(1), words)?;
             Hir::repetition(Repetition {
                 sub: Box::new(sub),
                 ..repetition.clone()
             })
         }
-        HirKind::Capture(capture) => rewrite(&capture.sub, tail)?,
+        HirKind::Capture(capture) => rewrite(&capture.sub, tail, words)?,
         HirKind::Concat(parts) => {
             let last = parts.len().saturating_sub(1);
             let parts = parts
                 .iter()
                 .enumerate()
-                .map(|(index, part)| rewrite(part, tail && index == last));
+                .map(|(index, part)| rewrite(part, tail && index == last, words));
             Hir::concat(parts.collect::<Option<Vec<Hir>>>()?)
         }
         HirKind::Alternation(parts) => Hir::alternation(
             parts
                 .iter()
-                .map(|part| rewrite(part, tail))
+                .map(|part| rewrite(part, tail, words))
                 .collect::<Option<Vec<Hir>>>()?,
         ),
     })
