@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from bobcat.frontend.suggest import distance
 from bobcat.language.operators import LEADING, OPERATORS, ROWS
 
@@ -51,6 +53,7 @@ HEAD_SYNONYMS = {
 }
 
 
+@lru_cache(1_000)  # PERF: the keys of elements are few, and comparing one with all operators takes 300 us
 def not_an_operator(text: str) -> str | None:
     """Return the operator that `text` was meant to be: a synonym of another language, another case, or a near miss."""
     lower = text.lower()
