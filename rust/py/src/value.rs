@@ -99,7 +99,9 @@ impl<'r, 'py> PyValue<'r, 'py> {
     #[cold]
     fn strict_kind(&self) -> Kind {
         let object = &self.object;
-        if object.is_instance_of::<PyTuple>() {
+        if is_exactly(object, &self.session.names.datetime) {
+            Kind::Datetime
+        } else if object.is_instance_of::<PyTuple>() {
             Kind::Tuple
         } else if object.is_instance_of::<PyDict>() {
             Kind::Dict

@@ -42,6 +42,8 @@ pub enum InlineTest {
     Order(Relation, f64),
     /// A number from one bound to another, both within; negated if the first is true.
     Between(bool, f64, f64),
+    /// An instant from one to another, both within; negated if the first is true.
+    Instant(bool, i64, i64),
     /// The number of characters of a text or of items of a list, of bytes if the first is true, from one bound to another, both
     /// within.
     Length(bool, f64, f64),
@@ -140,6 +142,17 @@ impl InlineTest {
         }
     }
 
+    /// A comparison with an instant.
+    pub(crate) fn instant(relation: Relation, bound: i64) -> Self {
+        let range = match relation {
+            Relation::Gt => bound.checked_add(1).map(|from| (from, i64::MAX)),
+            Relation::Ge => Some((bound, i64::MAX)),
+            Relation::Lt => bound.checked_sub(1).map(|to| (i64::MIN, to)),
+            Relation::Le => Some((i64::MIN, bound)),
+        };
+        range.map_or(Self::None, |(from, to)| Self::Instant(false, from, to))
+    }
+
     /// The result for a value; `None`: the test itself has to be evaluated.
     #[inline]
     pub(crate) fn eval<V: Value>(&self, value: &V) -> Option<bool> {
@@ -173,6 +186,10 @@ impl InlineTest {
                 let number = number(value)?;
                 (*from <= number && number <= *to) != *negated
             }
+            Self::Instant(negated, from, to) => match value.view() {
+                View::Timestamp(at) => (*from <= at && at <= *to) != *negated,
+                _ => return None,
+            },
             Self::Length(bytes, from, to) => {
                 let length = match (value.text(), bytes) {
                     (Some(text), _) if text.len() >= FREE_COUNT => return None,
@@ -292,10 +309,16 @@ mod tests {
         let mut tests: Vec<Test> = scalars().map(|operand| made("eq", operand)).collect();
         tests.extend([true, false].map(|flag| made("eq", PreparedConst::Bool(flag))));
         tests.push(made("eq", PreparedConst::Null));
+        let instants = [i64::MIN, -8, 0, 7, 8, i64::MAX].map(PreparedConst::Timestamp);
         for operator in ["gt", "ge", "lt", "le"] {
             tests.extend(scalars().map(|bound| made(operator, bound)));
+            tests.extend(instants.clone().map(|bound| made(operator, bound)));
         }
         for operator in ["between", "not_between"] {
+            for bounds in instants.windows(3) {
+                let ends = vec![bounds[0].clone(), bounds[2].clone()];
+                tests.push(made(operator, PreparedConst::List(ends)));
+            }
             for from in numbers() {
                 let bounds = numbers().into_iter();
                 let bounds = bounds.map(|to| PreparedConst::List(vec![from.clone(), to]));
@@ -480,6 +503,9 @@ mod tests {
             View::List,
             View::Map,
             View::Timestamp(7),
+            View::Timestamp(-8),
+            View::Timestamp(i64::MAX),
+            View::Timestamp(i64::MIN),
             View::Opaque,
             View::Str(&longer),
             View::Str(&longest),

@@ -89,7 +89,10 @@ impl OperatorTest for Order {
     }
 
     fn inline(&self) -> InlineTest {
-        InlineTest::order(self.0, &self.1)
+        match &self.1 {
+            PreparedConst::Timestamp(bound) => InlineTest::instant(self.0, *bound),
+            bound => InlineTest::order(self.0, bound),
+        }
     }
 }
 
@@ -142,7 +145,12 @@ impl OperatorTest for Between {
     }
 
     fn inline(&self) -> InlineTest {
-        InlineTest::between(self.negated, &self.lo, &self.hi)
+        match (&self.lo, &self.hi) {
+            (PreparedConst::Timestamp(from), PreparedConst::Timestamp(to)) => {
+                InlineTest::Instant(self.negated, *from, *to)
+            }
+            (from, to) => InlineTest::between(self.negated, from, to),
+        }
     }
 }
 
