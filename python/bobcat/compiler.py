@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 UNCOMPILED: tuple[Uncompiled, ...] = get_args(Uncompiled)
 MAX_SHOWN = 100
-"""Findings that the text of an error has; of more, it has the errors only."""
+"""Above this many findings, the text of an error leaves warnings and notes out."""
 OLD_HOST: Mapping[str, Uncompiled] = {"refuse": "error", "allow": "callable"}
 """Words of the older keyword `host`."""
 Source = str | Mapping[str, Any]  # Any: plain data, checked by the front end
@@ -187,7 +187,7 @@ def _failure(found: tuple[Diagnostic, ...], sources: Mapping[str, str]) -> Polic
     text = render_text(shown, sources)
     hidden = len(found) - len(shown)
     if hidden:
-        text += f"\n{hidden:,} warnings and notes are not shown; `bobcat check` shows all"
+        text += f"\n{hidden:,} more in `diagnostics`: warnings and notes"
     return PolicyCompileError(text, found)
 
 

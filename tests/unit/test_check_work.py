@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from bobcat import PolicyCompileError, compile_policy
+from bobcat import Policy, PolicyCompileError, compile_policy
 from bobcat._core import find_text
-from bobcat.frontend import suggest
+from bobcat.frontend import report, suggest
 from bobcat.frontend.report import MAX_FINDINGS
 from bobcat.frontend.strict import matches
 from bobcat.lint import calls, ignores, values
@@ -70,7 +72,30 @@ def test_warnings_do_not_end_a_compilation() -> None:
     assert len(raised.value.diagnostics) == count + 1
     lines = str(raised.value).splitlines()
     assert lines[0].startswith("error[E0203]: ")
-    assert lines[-1] == "1,200 warnings and notes are not shown; `bobcat check` shows all"
+    assert lines[-1] == "1,200 more in `diagnostics`: warnings and notes"
+
+
+def test_observations_past_a_limit_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "MAX_OBSERVATIONS", 5)
+    rules = "".join(
+        f"  - {{id: r{i}, match: {{tool: t{i}, args.files.empty: true}}, decision: deny}}\n" for i in range(8)
+    )
+    found = check_source(f"rules:\n{rules}", "p")
+    assert [item.code for item in found] == ["N0101", *["W0142"] * 5]
+    assert "3 places" in found[0].message
+
+
+def test_the_findings_of_included_files_end_too(tmp_path: Path) -> None:
+    tagged = "rules:\n" + "".join(
+        f"  - {{id: !x r{i}, match: {{tool: t}}, decision: deny}}\n" for i in range(MAX_FINDINGS - 1)
+    )
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(tagged)
+    (tmp_path / "main.yaml").write_text("include: [a.yaml, b.yaml]\nrules: []\n")
+    with pytest.raises(PolicyCompileError) as raised:
+        Policy.compile(tmp_path / "main.yaml")
+    assert len(raised.value.diagnostics) == MAX_FINDINGS + 1
+    assert {item.code for item in raised.value.diagnostics} == {"E0105", "E0114"}
 
 
 def test_keys_of_one_rule_are_not_compared_after_the_findings_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

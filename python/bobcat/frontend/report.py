@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +15,9 @@ from bobcat.text.json_text import safe_str
 
 MAX_FINDINGS = 1_000
 """Maximum number of errors of one source; the next one is `E0114`, the last."""
+
+MAX_OBSERVATIONS = 10_000
+"""Maximum number of observations of one source that are kept; the others are counted."""
 
 _SHOWN = 60
 
@@ -30,9 +34,10 @@ class DiagnosticCollector:
         self.full = False
         """The limit is reached, so that further checks have no effect."""
         self._found: dict[Finding, None] = {}
-        self._errors = 0
+        self._errors = self._observations = 0
+        self._omitted: Counter[str] = Counter()
         self.plain_keys: set[str] = set()
-        """Keys of mappings that are strings at sight; see `entries` of `yaml.nodes`."""
+        """Keys of mappings that are strings by their first character; see `entries` of `yaml.nodes`."""
 
     def add(
         self,
@@ -53,15 +58,18 @@ class DiagnosticCollector:
 
     def observe(self, lint: str, node: Node, **facts: object) -> None:
         """Record a construct for the lint of that name."""
-        if not self.full:
+        if self._observations < MAX_OBSERVATIONS:
+            self._observations += 1
             self._keep(observed(lint, self.span(node), **facts))
+        else:
+            self._omitted[lint] += 1
 
     def append(self, diagnostic: Diagnostic) -> None:
         """Record a diagnostic created elsewhere."""
         self._keep(diagnostic)
 
     def _keep(self, item: Finding) -> None:
-        if item in self._found:
+        if self.full or item in self._found:
             return
         if isinstance(item, Diagnostic) and item.severity is Severity.ERROR:
             if self._errors == MAX_FINDINGS:
@@ -101,7 +109,11 @@ class DiagnosticCollector:
 
     def sorted(self) -> tuple[Finding, ...]:
         """Return every finding once, in source order; findings without a position come first."""
-        return tuple(sorted(self._found, key=place))
+        found = [*self._found]
+        if self._omitted:
+            what = [f"{lint} for {count:,} place{'s' if count > 1 else ''}" for lint, count in self._omitted.items()]
+            found.append(diagnose("N0101", None, what=", ".join(what)))
+        return tuple(sorted(found, key=place))
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Return the findings without the observations, in source order."""

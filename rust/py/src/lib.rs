@@ -22,7 +22,6 @@ mod hashing;
 mod hook_session;
 mod host;
 mod instant;
-mod key_cache;
 mod layered;
 mod manifest;
 mod names;

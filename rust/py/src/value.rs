@@ -19,7 +19,6 @@ use bobcat_core::limits::MAX_INT_BITS;
 use bobcat_core::num::bigint::BigInt;
 use bobcat_core::value::{Civil, Step, Value, View};
 
-use crate::key_cache;
 use crate::proxy;
 use crate::session::{Session, drop_attached};
 
@@ -533,7 +532,7 @@ fn item<'r, 'py>(
 ) -> Step<PyValue<'r, 'py>> {
     let found = match session.key(key) {
         Some(prepared) => dict.get_item(prepared),
-        None => dict.get_item(key_cache::string(dict.py(), key.text)),
+        None => dict.get_item(key.text),
     };
     match found {
         Ok(Some(object)) => Step::Found(PyValue { session, object }),

@@ -25,6 +25,7 @@ def entries(node: MappingNode, report: DiagnosticCollector) -> Entries:
     """Return the entries of a mapping with unique keys; duplicates and keys that are not strings are reported and
     skipped.
     """
+    # INVARIANT: no key is plain that may be a merge or no string, so that `_key` sees each of those.
     plain = report.plain_keys
     try:  # PERF: most keys occur in many rules; looking at each takes three times as long
         found: Entries = {entry[0].value: entry for entry in node.value}

@@ -25,23 +25,31 @@ def check(subject: LintContext) -> Findings:
     """Find these sums."""
     sums = [*definitions(subject)]
     restricting = subject.restricting(subject.rules if sums else ())
+    known: dict[int, list[PlacedLeaf]] = {}
     for _, definition, facts, item in sums:
         if not isinstance(definition, Measure) or definition.field is UNSET or not _is_upper(item):
             continue
         path = ("args", *definition.field)
         rules = [other for other in permitting(subject, definition.of) or [] if other.permits]  # an approver sees it
         open_rules = [
-            other for other in rules if not any(_bounds(each, path) for each in _tests(subject, other, restricting))
+            other
+            for other in rules
+            if not any(_bounds(each, path) for each in _tests(known, subject, other, restricting))
         ]
         if open_rules:
             argument = ".".join(path)
             yield subject.at_leaf("W0149", facts, item, argument=argument, other=open_rules[0].rule.id)
 
 
-def _tests(subject: LintContext, facts: RuleFacts, restricting: RestrictingRules) -> list[PlacedLeaf]:
-    """Return the tests of a rule, and those of the rules of higher rank that deny."""
-    others = [item for other in subject.before(facts, restricting, "shrinking-sum") for item in other.leaves]
-    return [*facts.leaves, *(PlacedLeaf(item.number, item.leaf, not item.positive) for item in others)]
+def _tests(
+    known: dict[int, list[PlacedLeaf]], subject: LintContext, facts: RuleFacts, restricting: RestrictingRules
+) -> list[PlacedLeaf]:
+    """Return the tests of a rule, and of the rules of higher rank that deny; `known` has those of rules before."""
+    if facts.index not in known:
+        others = [item for other in subject.before(facts, restricting, "shrinking-sum") for item in other.leaves]
+        negated = [PlacedLeaf(item.number, item.leaf, not item.positive) for item in others]
+        known[facts.index] = [*facts.leaves, *negated]
+    return known[facts.index]
 
 
 def _is_upper(item: PlacedLeaf) -> bool:

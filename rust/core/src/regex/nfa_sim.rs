@@ -150,6 +150,7 @@ impl NfaSim {
                 }
             }
             let Some(found) = after else {
+                steps.take(visits / VISITS_A_STEP)?;
                 return Ok(false);
             };
             visits += 1 + now.order.len() as u64;

@@ -71,7 +71,7 @@ enum Words {
     Anywhere,
 }
 
-/// An expression that is found in every text in which `hir` is found, and may be in others: without boundaries of words.
+/// An expression that matches every text that `hir` matches, and perhaps others: without boundaries of words.
 pub(super) fn without_words(hir: &Hir) -> Option<Hir> {
     rewrite(hir, true, Words::Anywhere)
 }

@@ -30,9 +30,12 @@ const PREFILTERED: usize = 256;
 /// engine. PERF: `[ab].{120}z$` in a text of 255 bytes takes 1 µs instead of 155, as it searches backwards.
 const LIGHT: usize = 4 << 10;
 
-/// Bytes of a text times places in a pattern up to which a wider pattern is searched for first, without steps: at the
-/// slowest 30 ns each.
+/// Bytes of a text times places in a pattern up to which a wider pattern is searched for first.
 const WIDE: usize = 32 << 10;
+
+/// Bytes of a text times states of the wider pattern up to which it is: at the slowest 50 ps each, so that no such search takes
+/// much longer than the one that it may save. A class such as `\w` is one place, and hundreds of states.
+const WIDE_STATES: usize = 1 << 20;
 
 /// The steps of building states in vain.
 const GIVEN_UP: u64 = 50_000;
@@ -106,10 +109,12 @@ impl Automaton {
     }
 }
 
-/// An automaton that is found in every text in which its pattern is found.
+/// An automaton that matches every text that its pattern matches, and perhaps others.
 #[derive(Debug)]
 struct Superset {
     dfa: DFA,
+    /// The states that its own are made of.
+    states: usize,
     caches: Caches<Cache>,
 }
 
@@ -117,6 +122,9 @@ impl Superset {
     /// Returns false if the pattern is not found in `text`. INVARIANT: the same whatever was searched before, as a search of
     /// the pattern itself takes steps.
     fn holds(&self, text: &str) -> bool {
+        if text.len().saturating_mul(self.states) > WIDE_STATES {
+            return true;
+        }
         let input = Input::new(text).earliest(true);
         let found = self.caches.search(
             || self.dfa.create_cache(),
@@ -169,7 +177,7 @@ impl Pattern {
                 if self.automaton().is_some_and(|all| all.lacks_literal(text)) {
                     return Ok(false);
                 }
-                // PERF: it takes 1 ns a byte, the plain path 20.
+                // PERF: it takes 1 ns a byte where its states are few, the plain path 20.
                 if text.len().saturating_mul(*weight) <= WIDE
                     && self.superset().is_some_and(|all| !all.holds(text))
                 {
@@ -263,8 +271,11 @@ impl Pattern {
         let superset = self.inner.built.superset.get_or_init(|| {
             let wider = without_words(&self.inner.expression()?.hir)?;
             let dfa = NfaCompiler::default().steady_dfa(&wider, CACHE_BYTES)?;
-            let caches = Caches::new(&self.inner.budget);
-            Some(Box::new(Superset { dfa, caches }))
+            Some(Box::new(Superset {
+                states: dfa.get_nfa().states().len(),
+                dfa,
+                caches: Caches::new(&self.inner.budget),
+            }))
         });
         superset.as_deref()
     }
