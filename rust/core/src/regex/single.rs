@@ -51,7 +51,7 @@ pub(super) struct Built {
     lazy_dfa: OnceLock<Option<Box<Automaton>>>,
     /// Of a pattern whose automaton is exact on ASCII only: that of the pattern without boundaries of words, which rules
     /// most other texts out.
-    superset: OnceLock<Option<Box<Superset>>>,
+    wider: OnceLock<Option<Box<Superset>>>,
     prefiltered: OnceLock<Option<Regex>>,
     nfa_sim: OnceLock<Option<NfaSim>>,
 }
@@ -268,7 +268,7 @@ impl Pattern {
 
     #[inline]
     fn superset(&self) -> Option<&Superset> {
-        let superset = self.inner.built.superset.get_or_init(|| {
+        let superset = self.inner.built.wider.get_or_init(|| {
             let wider = without_words(&self.inner.expression()?.hir)?;
             let dfa = NfaCompiler::default().steady_dfa(&wider, CACHE_BYTES)?;
             Some(Box::new(Superset {
