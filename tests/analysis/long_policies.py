@@ -8,7 +8,7 @@ from typing import Any
 Source = dict[str, Any]
 
 TOOLS = ("read", "write", "delete", "fetch", "pay", "send", "query", "deploy", "search", "run")
-_DIRECTORIES = ("/work/", "/etc/", "/home/", "/srv/app/", "/tmp/", "/work/docs/", "/var/log/")
+_DIRECTORIES = ("/data/", "/etc/", "/home/", "/srv/app/", "/tmp/", "/data/docs/", "/var/log/")
 _HOSTS = ("api.example.com", "example.com", "internal.corp", "10.0.0.1", "files.corp")
 _TEAMS = ("red", "blue", "ops", "sales")
 

@@ -17,7 +17,7 @@ POLICY = """
 rules:
   - {id: no-prod, match: {tool: delete, context.environment: prod}, decision: deny, priority: 5}
   - {id: deletes, match: {tool: delete}, decision: allow}
-  - {id: reads, match: {tool: read, args.path.starts_with: /work/}, decision: allow}
+  - {id: reads, match: {tool: read, args.path.starts_with: /data/}, decision: allow}
   - {id: pays, match: {tool: pay}, decision: approve_required}
 """
 INVARIANTS = """
@@ -28,7 +28,7 @@ invariants:
     reason: a person deletes in production
     never: {tool: delete, all_of: [prod]}
   - id: reads-stay-in-the-workspace
-    only_if: {match: {tool: read}, when: {args.path.starts_with: /work}}
+    only_if: {match: {tool: read}, when: {args.path.starts_with: /data}}
   - id: payments-need-approval
     always: {match: {tool: pay}, verdict: approve_required}
   - {id: no-other-tools, only_if: {when: {tool.in: [delete, read]}}}
@@ -52,7 +52,7 @@ def test_invariants_that_hold_are_proved() -> None:
     [
         ("context.environment: prod}, decision: deny", "context.environment: Prod}, decision: deny",
          "no-deletes-in-prod"),
-        ("/work/}", "/}", "reads-stay-in-the-workspace"),
+        ("/data/}", "/}", "reads-stay-in-the-workspace"),
         ("decision: approve_required", "decision: allow", "payments-need-approval"),
         ("tool: read,", "tool.in: [read, list],", "no-other-tools"),
     ],

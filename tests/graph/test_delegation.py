@@ -12,7 +12,7 @@ from bobcat import FinalAnswer, GraphNode, Policy, ToolSet, compile_graph, run_g
 WIDE = (
     "rules: [{id: r, match: {tool: read}, decision: allow}, {id: w, match: {tool: write}, decision: approve_required}]"
 )
-NARROW = "rules: [{id: r, match: {tool: read, args.path.starts_with: /work/}, decision: allow}]"
+NARROW = "rules: [{id: r, match: {tool: read, args.path.starts_with: /data/}, decision: allow}]"
 FLOW = "start: a\nedges:\n  - {from: a, to: b}\n  - {from: b, to: done}\n"
 
 

@@ -171,7 +171,7 @@ def test_holes_shows_what_a_denial_misses(run: Run) -> None:
 def test_holes_of_a_denial_that_covers_everything_are_not_found(run: Run) -> None:
     Path("tight.yaml").write_text("""
 rules:
-  - {id: no, match: {tool: read, not: {args.path.matches: "^/work/[a-z]+$"}}, decision: deny, priority: 1}
+  - {id: no, match: {tool: read, not: {args.path.matches: "^/data/[a-z]+$"}}, decision: deny, priority: 1}
   - {id: read, match: {tool: read, args.path.exists: true}, decision: allow}
 """)
     done = run("holes", "tight.yaml")
@@ -186,7 +186,7 @@ def test_surface_lists_verdicts_by_tool(run: Run) -> None:
 
 
 def test_surface_shows_permissions_that_no_recorded_call_uses(run: Run) -> None:
-    calls = [{"tool": "read", "args": {"path": "/work/a"}}]
+    calls = [{"tool": "read", "args": {"path": "/data/a"}}]
     Path("calls.jsonl").write_text("".join(json.dumps(call) + "\n" for call in calls))
     done = run("surface", "policy.yaml", "--unused", "--traffic", "calls.jsonl", "--format", "json")
     assert done.code == 1

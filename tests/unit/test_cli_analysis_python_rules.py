@@ -18,7 +18,7 @@ def stay_inside(request, context):
     if request.tool not in ("read_file", "write_file"):
         return None
     path = request.args["path"]
-    return allow() if path.startswith("/work/") else deny("outside")
+    return allow() if path.startswith("/data/") else deny("outside")
 
 
 @rule
@@ -95,7 +95,7 @@ def test_a_flip_changes_what_the_function_reads(run: Run) -> None:
     done = run("explain", "rules.py", "--tool", "refund", "--args", '{"amount": 600}', "--flip")
     assert "smallest change to allow: args.amount 600 -> " in done.out
     done = run("explain", "rules.py", "--tool", "read_file", "--args", '{"path": "/etc/x"}', "--flip")
-    assert 'smallest change to allow: args.path "/etc/x" -> "/work/' in done.out
+    assert 'smallest change to allow: args.path "/etc/x" -> "/data/' in done.out
 
 
 def test_holes_of_a_function_are_those_of_a_call_that_it_restricts(run: Run) -> None:

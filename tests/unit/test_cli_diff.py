@@ -89,7 +89,7 @@ def test_json_sarif_and_markdown_say_the_same(run: Run) -> None:
 
 
 def test_recorded_calls_are_counted(run: Run) -> None:
-    calls = [{"tool": "read", "args": {"path": path}} for path in ("/etc/hosts", "/etc/ssh/key", "/work/a")]
+    calls = [{"tool": "read", "args": {"path": path}} for path in ("/etc/hosts", "/etc/ssh/key", "/data/a")]
     Path("calls.jsonl").write_text("".join(json.dumps(call) + "\n" for call in calls))
     done = run("diff", "old.yaml", "wider.yaml", "--traffic", "calls.jsonl")
     assert "  read: deny -> allow   1 recorded call" in done.out

@@ -7,7 +7,7 @@ invariants:
     reason: a person deletes in production
     never: {tool: delete, all_of: [prod]}
   - id: reads-stay-in-the-workspace
-    only_if: {match: {tool: read}, when: {args.path.starts_with: /work/}}
+    only_if: {match: {tool: read}, when: {args.path.starts_with: /data/}}
   - id: help-works
     always: {match: {tool: help}, verdict: allow}
   - id: envelope
