@@ -10,13 +10,15 @@ Fix: add a lower bound of the argument to the rules that permit the tool, or den
 
 from __future__ import annotations
 
+from functools import cache
+
 from msgspec import UNSET
 
 from bobcat.diagnostics.model import Findings
 from bobcat.ir.schema import Measure
 from bobcat.language.facets import IR_OPERATORS
 from bobcat.lint.run_definitions import definitions, permitting
-from bobcat.lint.subject import LintContext, PlacedLeaf, RestrictingRules, RuleFacts
+from bobcat.lint.subject import LintContext, PlacedLeaf, RuleFacts
 
 CODES = ("W0149",)
 
@@ -25,31 +27,22 @@ def check(subject: LintContext) -> Findings:
     """Find these sums."""
     sums = [*definitions(subject)]
     restricting = subject.restricting(subject.rules if sums else ())
-    known: dict[int, list[PlacedLeaf]] = {}
+
+    @cache
+    def tests(facts: RuleFacts) -> list[PlacedLeaf]:
+        """Return the tests of a rule, and those of the rules of higher rank that deny."""
+        others = [item for other in subject.before(facts, restricting, "shrinking-sum") for item in other.leaves]
+        return [*facts.leaves, *(PlacedLeaf(item.number, item.leaf, not item.positive) for item in others)]
+
     for _, definition, facts, item in sums:
         if not isinstance(definition, Measure) or definition.field is UNSET or not _is_upper(item):
             continue
         path = ("args", *definition.field)
         rules = [other for other in permitting(subject, definition.of) or [] if other.permits]  # an approver sees it
-        open_rules = [
-            other
-            for other in rules
-            if not any(_bounds(each, path) for each in _tests(known, subject, other, restricting))
-        ]
+        open_rules = [other for other in rules if not any(_bounds(each, path) for each in tests(other))]
         if open_rules:
             argument = ".".join(path)
             yield subject.at_leaf("W0149", facts, item, argument=argument, other=open_rules[0].rule.id)
-
-
-def _tests(
-    known: dict[int, list[PlacedLeaf]], subject: LintContext, facts: RuleFacts, restricting: RestrictingRules
-) -> list[PlacedLeaf]:
-    """Return the tests of a rule, and of the rules of higher rank that deny; `known` has those of rules before."""
-    if facts.index not in known:
-        others = [item for other in subject.before(facts, restricting, "shrinking-sum") for item in other.leaves]
-        negated = [PlacedLeaf(item.number, item.leaf, not item.positive) for item in others]
-        known[facts.index] = [*facts.leaves, *negated]
-    return known[facts.index]
 
 
 def _is_upper(item: PlacedLeaf) -> bool:
