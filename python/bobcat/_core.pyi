@@ -17,15 +17,21 @@ from bobcat.model.frozen import FrozenDict
 __all__ = [
     "Analysis",
     "Chain",
-    "ComposerLimits",
+    "CollectionNode",
     "CoreError",
     "HookSession",
+    "MappingNode",
+    "Mark",
+    "Node",
     "Pattern",
     "Program",
     "RecordTemplate",
     "Requests",
     "RunState",
+    "ScalarNode",
+    "SequenceNode",
     "SlotConstructor",
+    "YamlError",
     "__version__",
     "_conformance_for_tests",
     "_panic_for_tests",
@@ -34,6 +40,7 @@ __all__ = [
     "chained_hash",
     "check_pattern",
     "check_request",
+    "compose_yaml",
     "evaluate",
     "evaluate_beside",
     "evaluate_json",
@@ -379,23 +386,86 @@ class RecordTemplate:
 
     def __new__(cls, kind: str, names: Sequence[str], fixed: dict[str, Any], /) -> Self: ...
 
-@final
-class ComposerLimits:
-    """Counter of the values and nesting levels of one YAML source: the hooks of PyYAML's composer.
+class YamlError(Exception):
+    """A text that is not YAML, or past a limit: `args` are the kind, the problem, and the position or None.
 
-    If a value is too deep or one too many, it calls `past` with the limit, `depth` or `count`, and the node that holds
-    the value; an exception there stops the composer.
+    The kinds are `syntax` and `character`, with the problem; `depth` and `count`, at the value around the one that is
+    too deep or too many; and `recursive`, at an anchor that is in its own value. The position is a line and a column
+    from 0; a syntax error without one is at the end of the text.
     """
 
-    def __new__(cls, max_depth: int, max_count: int, past: Callable[[str, Any], object], /) -> Self: ...
-    def descend(self, parent: object, index: object, /) -> None:
-        """Count one value, one level down, in `parent`."""
+def compose_yaml(text: str, max_depth: int, max_nodes: int, /) -> tuple[Node | None, Node | None]:
+    """Compose the first document of a text and the second one, each None if it is missing, as libyaml reads them.
 
-    def ascend(self) -> None:
-        """Go up one level."""
+    Values nest in at most `max_depth` levels, and there are at most `max_nodes`, without those of aliases. Raises
+    `YamlError`.
+    """
 
-    def resolve(self, kind: object, value: object, implicit: object, /) -> str:
-        """Return the empty tag for a value without an explicit tag."""
+@final
+class Mark:
+    """A position of a text: its line and column from 0."""
+
+    def __new__(cls, line: int, column: int, /) -> Self: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+
+@disjoint_base
+class Node:
+    """A value of a YAML text: its tag, empty without an explicit one, its `value`, and its marks: objects with `line`
+    and `column` from 0.
+    """
+
+    @property
+    def tag(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+    @property
+    def style(self) -> Any:
+        """Return the quote of a scalar, or `|` or `>`, empty if it is plain; `flow_style` of a collection."""
+
+    @property
+    def start_mark(self) -> Any: ...
+    @property
+    def end_mark(self) -> Any: ...
+    def end(self) -> Any:
+        """Return the mark where its text ends: a collection ends at the end of its last value."""
+
+    def position_to(self, other: Node, /) -> tuple[int, int, int, int]:
+        """Return the first line and column, and the last line and the column behind it, from 1, of the text from this
+        node to another one; those of this node alone if the other one comes before it, as the node of an alias can.
+        """
+
+@final
+class ScalarNode(Node):
+    """A value that is neither a list nor a mapping: its text, or a Python value that was given as such."""
+
+    def __new__(
+        cls, tag: str, value: object, start_mark: object, end_mark: object, style: object | None = None
+    ) -> Self: ...
+
+class CollectionNode(Node):
+    """A list or a mapping; `flow_style` is true if it is written in brackets."""
+
+    @property
+    def flow_style(self) -> bool: ...
+
+@final
+class SequenceNode(CollectionNode):
+    """A list: `value` is the list of its items' nodes."""
+
+    def __new__(
+        cls, tag: str, value: list[Any], start_mark: object, end_mark: object, flow_style: bool = False
+    ) -> Self: ...
+
+@final
+class MappingNode(CollectionNode):
+    """A mapping: `value` is the list of its pairs of nodes."""
+
+    def __new__(
+        cls, tag: str, value: list[Any], start_mark: object, end_mark: object, flow_style: bool = False
+    ) -> Self: ...
 
 @final
 class Requests(Generic[_T]):

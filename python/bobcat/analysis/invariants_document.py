@@ -21,8 +21,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from yaml.nodes import MappingNode, Node, SequenceNode
-
+from bobcat._core import MappingNode, Node, SequenceNode
 from bobcat.analysis import invariant_keys as keys
 from bobcat.analysis.inputs import policy_of
 from bobcat.analysis.invariants import Always, Claim, Invariant, Invariants, Never, OnlyIf, Within

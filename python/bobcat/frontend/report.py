@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
-from yaml.nodes import CollectionNode, Node
-
+from bobcat._core import Node
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Related, Severity, Span
 from bobcat.frontend.observation import Finding, observed
@@ -84,10 +82,7 @@ class DiagnosticCollector:
         path: str = getattr(start, "path", "")
         if path:
             return Span(self.file, 0, 0, 0, 0, path)
-        end = end_of(node)
-        return Span(
-            getattr(start, "file", None) or self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1
-        )
+        return Span(getattr(start, "file", None) or self.file, *node.position_to(node))
 
     def file_number(self, node: Node) -> int:
         """Return the index in `files` of the file of a node."""
@@ -118,18 +113,6 @@ class DiagnosticCollector:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Return the findings without the observations, in source order."""
         return tuple(item for item in self.sorted() if isinstance(item, Diagnostic))
-
-
-def end_of(node: Node) -> Any:  # Any: the marks of a text and of a mapping have no common type
-    """Return the end mark of `node`. A collection ends at the end of its last value."""
-    start = node.start_mark.index
-    last = node
-    while isinstance(last, CollectionNode) and last.value and not last.flow_style:
-        item = last.value[-1]
-        last = item[1] if isinstance(item, tuple) else item
-        if last.start_mark.index < start:  # an alias: its text comes before this collection
-            return node.end_mark
-    return last.end_mark
 
 
 def place(item: Finding) -> tuple[str, int, int]:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.diagnostics.render import render_text
 from bobcat.errors import GraphCompileError, PolicyWarning, warn_caller

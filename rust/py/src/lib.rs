@@ -10,7 +10,6 @@ mod bound_program;
 mod canonical;
 mod chain;
 mod chars;
-mod composer_limits;
 mod conformance;
 mod constant;
 mod coroutine;
@@ -43,6 +42,7 @@ mod tracking;
 mod transform;
 mod value;
 mod vectorcall;
+mod yaml;
 
 /// The Rust core of Bobcat.
 ///
@@ -65,8 +65,6 @@ mod _core {
     use crate::chain::Chain;
     #[pymodule_export]
     use crate::chars::{is_printable, lower};
-    #[pymodule_export]
-    use crate::composer_limits::ComposerLimits;
     #[pymodule_export]
     use crate::conformance::_conformance_for_tests;
     #[pymodule_export]
@@ -99,6 +97,10 @@ mod _core {
     use crate::slot_constructor::SlotConstructor;
     #[pymodule_export]
     use crate::text_search::find_text;
+    #[pymodule_export]
+    use crate::yaml::{
+        CollectionNode, MappingNode, Mark, Node, ScalarNode, SequenceNode, YamlError, compose_yaml,
+    };
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {

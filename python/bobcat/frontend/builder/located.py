@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from yaml.error import Mark
-from yaml.nodes import Node
-
+from bobcat._core import Mark, Node
 from bobcat.bundle.source_map import Position, RuleSource
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.builder.rules import NOWHERE, BuiltRule
@@ -150,9 +148,7 @@ class _LocatedCopy(PlainCopy):
     def marks(self, path: str) -> tuple[Any, Any]:
         """Return the start and end marks of a node."""
         line, column, end_line, end_column = self._position
-        file = self.report.file
-        start = Mark(file, 0, line - 1, column - 1, None, 0)
-        return start, Mark(file, 0, end_line - 1, end_column - 1, None, 0)
+        return Mark(line - 1, column - 1), Mark(end_line - 1, end_column - 1)
 
     def span(self, path: str) -> Span:
         """Return the span of a diagnostic about a value."""

@@ -16,7 +16,7 @@ from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.lynx.bundle_id import MAX_SIZE, NoLynxId, lynx_id
 from bobcat.frontend.lynx.match import Clause, LynxMatchLowering, MatchPart, MatchRefused, constant
-from bobcat.frontend.lynx.source import UnreadableSource, read_text, snapshot, value_nodes
+from bobcat.frontend.lynx.source import UnreadableSource, position_of, read_text, snapshot, value_nodes
 from bobcat.frontend.observation import observed
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.result import LoweringResult
@@ -68,7 +68,8 @@ def compile_lynx(
         span = Span(source_path, error.line, error.column, error.line, error.column + 1) if error.line else None
         report.add("E0902" if error.capped else "E0901", span, problem=error)
     except MatchRefused as error:
-        report.add("E0902" if error.capped else "E0901", error.node, problem=error)
+        span = None if error.node is None else Span(source_path, *position_of(error.node))
+        report.add("E0902" if error.capped else "E0901", span, problem=error)
     except (RecursionError, ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         report.add("E0901", None, problem=f"{type(error).__name__}: {error}")
     else:
@@ -141,8 +142,7 @@ class _Lowering:
         if node is None:
             place = (0, 0, 0, 0)
         else:
-            span = self._report.span(node)
-            place = (span.line, span.column, span.end_line, span.end_column)
+            place = position_of(node)
         return rule, RuleSource(0, *place, described, index, piece.places)
 
     def _body(

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
+
+from bobcat.bundle.source_map import Position
 
 MAX_CHARACTERS = 16 * 1024 * 1024
 """Length of a policy text, in code points."""
@@ -87,6 +89,18 @@ def _measure(root: Node) -> None:
         return size, depth + 1
 
     measure(root)
+
+
+def position_of(node: Node) -> Position:
+    """Return the position of a node. A collection ends at the end of its last value."""
+    start, last = node.start_mark, node
+    while isinstance(last, CollectionNode) and last.value and not last.flow_style:
+        item = last.value[-1]
+        last = item[1] if isinstance(item, tuple) else item
+        if last.start_mark.index < start.index:  # an alias: its text comes before this collection
+            last = node
+            break
+    return start.line + 1, start.column + 1, last.end_mark.line + 1, last.end_mark.column + 1
 
 
 def children(node: Node) -> Iterator[Node]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, get_args
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.bundle.source_map import RuleSource
-from bobcat.frontend.report import DiagnosticCollector, end_of, shown
+from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.capability_actions import ACTIONS, RULE_KEYS, SYNONYMS, Action
 from bobcat.frontend.strict.capability_breadth import Breadth
 from bobcat.frontend.strict.capability_limits import Limits, texts
@@ -103,7 +102,7 @@ class Capabilities:
                 rule.append((_scalar(RULE_KEYS[key], key_node), item))
         if "decision" not in found:
             rule.append((_scalar("decision", tool), _scalar("allow", tool)))
-        return MappingNode("", rule, node.start_mark, end_of(node), flow_style=True)
+        return MappingNode("", rule, node.start_mark, node.end(), flow_style=True)
 
     def _tests(self, key: str, found: Entries, action: Action, breadth: Breadth) -> list[Node] | None:
         """Return the tests that a key stands for; none without it, unless it has a default."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from yaml.nodes import Node
-
+from bobcat._core import Node
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.capability_actions import ACTIONS
 from bobcat.frontend.strict.capability_limits import texts

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.capability_actions import Action
 from bobcat.frontend.strict.fields import number, string, wrong_type

@@ -10,9 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from yaml.nodes import Node
-
-from bobcat._core import facet_operand
+from bobcat._core import Node, facet_operand
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.globs import GlobError, to_pattern
 from bobcat.frontend.strict.resources import NAME, QUALIFIED, Directory, Resources, Site, site

@@ -10,9 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
-from bobcat._core import facet_operand, lower
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode, facet_operand, lower
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.facet_keys import PartStep, Step, tail
 from bobcat.frontend.strict.globs import GlobError, to_pattern

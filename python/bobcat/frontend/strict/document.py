@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.bundle.source_map import Position, RuleSource
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.capabilities import Capabilities

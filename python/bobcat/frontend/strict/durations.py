@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from yaml.nodes import Node, ScalarNode
-
+from bobcat._core import Node, ScalarNode
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.yaml.nodes import InvalidValue, value
 from bobcat.frontend.yaml.scalars import kind_of_node

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from yaml.nodes import MappingNode, Node, ScalarNode
-
+from bobcat._core import MappingNode, Node, ScalarNode
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.suggest import closest, listed
 from bobcat.frontend.yaml.nodes import Entries, InvalidValue, string_at_sight, string_of, value

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.durations import window
 from bobcat.frontend.strict.fields import check_keys, wrong_type

@@ -13,13 +13,12 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.diagnostics.model import Related, Span
 from bobcat.frontend.files import IncludedFile, PolicyFiles, UnusableFile
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import check_keys, string, wrong_type
-from bobcat.frontend.strict.marks import put_into_file
+from bobcat.frontend.strict.marks import in_file
 from bobcat.frontend.yaml.encoding import decode
 from bobcat.frontend.yaml.nodes import entries
 from bobcat.frontend.yaml.scalars import kind_of_node
@@ -127,7 +126,7 @@ class Includes:
         root = self._composed(text, file)
         if root is None:
             return
-        put_into_file(root, file.name, prefix)
+        root = in_file(root, file.name, prefix)
         self._stack.append(file)
         self._follow(root, file.name)
         self._stack.pop()

@@ -6,9 +6,9 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Any
 
-from yaml.nodes import MappingNode, Node, SequenceNode
-
+from bobcat._core import Node
 from bobcat.diagnostics.model import Related
+from bobcat.frontend.yaml.nodes import copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,6 @@ class FileMark:
 
     line: int
     column: int
-    index: int
     file: str | None = None
     prefix: str = ""
     origin: Related | None = None
@@ -32,24 +31,12 @@ def marked(mark: Any, **changes: Any) -> Any:
     """Return a mark at the same position, with other properties."""
     if isinstance(mark, FileMark):
         return replace(mark, **changes)
-    return FileMark(mark.line, mark.column, mark.index, path=getattr(mark, "path", ""), **changes)
+    return FileMark(mark.line, mark.column, path=getattr(mark, "path", ""), **changes)
 
 
-def put_into_file(root: Node, file: str, prefix: str) -> None:
-    """Give every node of an included file the name of the file and the prefix of its names."""
-    seen: set[int] = set()
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        node.start_mark = marked(node.start_mark, file=file, prefix=prefix)
-        node.end_mark = marked(node.end_mark, file=file, prefix=prefix)
-        if isinstance(node, MappingNode):
-            waiting.extend(part for pair in node.value for part in pair)
-        elif isinstance(node, SequenceNode):
-            waiting.extend(node.value)
+def in_file(root: Node, file: str, prefix: str) -> Node:
+    """Return the nodes of an included file, each with the name of the file and the prefix of its names."""
+    return copied(root, lambda node: node.value, lambda mark: marked(mark, file=file, prefix=prefix))
 
 
 def file_of(node: Node) -> str | None:

@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.bundle.source_map import Position
-from bobcat.frontend.report import DiagnosticCollector, end_of, shown
+from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.comparisons import Comparison, Comparisons
 from bobcat.frontend.strict.fields import wrong_type
 from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
@@ -239,11 +238,7 @@ class MatchLowering:
 
     def position(self, first: Node, last: Node) -> Position:
         """Return the position from the start of one node to the end of another."""
-        start = first.start_mark
-        if last.start_mark.index < start.index:  # an alias
-            last = first
-        end = last.end_mark if isinstance(last, ScalarNode) else end_of(last)
-        return start.line + 1, start.column + 1, end.line + 1, end.column + 1
+        return first.position_to(last)
 
     def _use(self, node: Node, name: str) -> Sized | None:
         lowered = self._predicates.use(node, name)

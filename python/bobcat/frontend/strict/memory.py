@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from msgspec import UNSET
-from yaml.nodes import MappingNode, Node, ScalarNode
 
+from bobcat._core import MappingNode, Node, ScalarNode
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.comparisons import Comparison
 from bobcat.frontend.strict.durations import window

@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.durations import window
 from bobcat.frontend.strict.fields import check_keys, number, wrong_type

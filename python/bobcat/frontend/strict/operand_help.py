@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from yaml.nodes import Node, ScalarNode, SequenceNode
-
+from bobcat._core import Node, ScalarNode, SequenceNode
 from bobcat.frontend.report import shown
 from bobcat.frontend.strict.key_syntax import written
 from bobcat.frontend.strict.keys import Key

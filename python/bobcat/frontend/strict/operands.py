@@ -9,9 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
-from bobcat._core import parse_facet
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode, parse_facet
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.keys import Key
 from bobcat.frontend.strict.operand_help import bool_help, flat, looks_numeric, type_help

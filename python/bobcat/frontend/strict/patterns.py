@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from yaml.nodes import ScalarNode
-
 from bobcat import _core
+from bobcat._core import ScalarNode
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.strict.marks import is_substituted

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from yaml.nodes import Node
-
+from bobcat._core import Node
 from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.files import NO_INPUTS, Inputs

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from yaml.nodes import Node, ScalarNode
-
-from bobcat._core import is_printable
+from bobcat._core import Node, ScalarNode, is_printable
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.marks import file_of, resolved, unqualified

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from yaml.nodes import MappingNode, ScalarNode
-
+from bobcat._core import MappingNode, ScalarNode
 from bobcat.frontend.strict.keys import Key
 from bobcat.language.facets import CORE_KINDS, IR_OPERATORS
 from bobcat.language.kinds import OperandForm, OperandKind, ReferenceForm

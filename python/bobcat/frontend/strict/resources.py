@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from yaml.nodes import MappingNode, Node
-
-from bobcat._core import facet_operand, parse_facet
+from bobcat._core import MappingNode, Node, facet_operand, parse_facet
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import check_keys, mapping, string
 from bobcat.frontend.strict.marks import resolved, unqualified

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar, get_args
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
-from bobcat._core import is_printable
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode, is_printable
 from bobcat.bundle.source_map import RuleSource
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Mark, Node, ScalarNode, SequenceNode
 from bobcat.frontend.strict.marks import qualified
 from bobcat.frontend.yaml.scalars import CONSTANT_STYLE
 
-_RELEASED = ScalarNode("", "")
+_RELEASED = ScalarNode("", "", Mark(0, 0), Mark(0, 0))
 
 
 def joined_mappings(nodes: Sequence[Node]) -> Node:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from msgspec import UNSET
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import mapping, string, wrong_type

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from yaml.nodes import MappingNode, Node, ScalarNode
-
+from bobcat._core import MappingNode, Node, ScalarNode
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import check_keys, mapping, wrong_type
 from bobcat.frontend.strict.key_syntax import split

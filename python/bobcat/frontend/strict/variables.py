@@ -17,8 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.diagnostics.model import Related, Span
 from bobcat.frontend.files import VariableText
 from bobcat.frontend.report import DiagnosticCollector, shown

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.yaml.scalars import MAX_INT_BITS, MAY_BE_TYPED, NUMERIC, WORDS, kind_of, scalar_value
@@ -93,7 +93,7 @@ def string_at_sight(node: Node) -> str | None:
     text = node.value
     if type(text) is not str or len(text) > SHORT_CHARS:
         return None
-    if node.style or (text not in WORDS and text[0] not in NUMERIC):  # type: ignore[attr-defined]  # it is a scalar
+    if node.style or (text not in WORDS and text[0] not in NUMERIC):
         return text
     return None
 
@@ -119,6 +119,29 @@ def check_length(node: Node, text: str, report: DiagnosticCollector) -> bool:
     if size > MAX_STRING_BYTES:
         report.add("E0412", node, size=size, limit=MAX_STRING_BYTES)
     return size <= MAX_STRING_BYTES
+
+
+def copied(root: Node, text: Callable[[ScalarNode], Any], mark: Callable[[Any], Any]) -> Node:
+    """Return the tree below a node, with other values of scalars and other marks. A node with several aliases is copied
+    once.
+    """
+    made: dict[int, Node] = {}
+
+    def copy(node: Node) -> Node:
+        if id(node) not in made:
+            start, end = mark(node.start_mark), mark(node.end_mark)
+            if isinstance(node, MappingNode):
+                pairs = [(copy(key), copy(item)) for key, item in node.value]
+                made[id(node)] = MappingNode(node.tag, pairs, start, end, node.flow_style)
+            elif isinstance(node, SequenceNode):
+                made[id(node)] = SequenceNode(
+                    node.tag, [copy(item) for item in node.value], start, end, node.flow_style
+                )
+            elif isinstance(node, ScalarNode):
+                made[id(node)] = ScalarNode(node.tag, text(node), start, end, node.style)
+        return made[id(node)]
+
+    return copy(root)
 
 
 def checked_data(root: Node, report: DiagnosticCollector) -> Any:  # Any: plain data

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 
 Scalar = str | int | float | bool | None
 

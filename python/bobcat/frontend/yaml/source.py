@@ -15,13 +15,11 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-import yaml
-from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
-
 from bobcat import _core
+from bobcat._core import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.report import DiagnosticCollector, shown
-from bobcat.frontend.yaml.libyaml_escapes import escape_for_libyaml, first_unquoted
+from bobcat.frontend.yaml.libyaml_escapes import LINE_BREAK, Place, escape_for_libyaml, first_unquoted
 from bobcat.frontend.yaml.scalars import CONSTANT_STYLE
 
 MAX_CHARACTERS = 16 * 1024 * 1024
@@ -31,11 +29,8 @@ MAX_DEPTH = 64
 MAX_NODES = 2_000_000
 """Scalars, lists and mappings of a source, aliases expanded."""
 
-_Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # Any: two loaders without a common typed base
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ASCII = bytes((0x09, 0x0A, 0x0D, *range(0x20, 0x80)))
-_LINE_BREAK = re.compile("\r\n|[\n\r]")
 # PERF: only a text with a tag or an anchor needs the traversal of all nodes (a fifth of the time of `compose`).
 _TAG_OR_ANCHOR = re.compile(r"(?:^|[\s\[{,:?-])[!&]")
 
@@ -55,19 +50,8 @@ class PastCap(Exception):
         self.node = node
 
 
-class _Composer(_Loader):  # type: ignore[misc]  # the loader is chosen at run time
-    """Composer with limits and without tag resolution: `tag` is empty unless the author wrote one."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        limits = _core.ComposerLimits(MAX_DEPTH, MAX_NODES, _past)
-        self.descend_resolver = limits.descend
-        self.ascend_resolver = limits.ascend
-        self.resolve = limits.resolve
-
-
-def _past(cap: str, node: Node | None) -> None:
-    raise PastCap("E0108", MAX_DEPTH, node) if cap == "depth" else PastCap("E0109", MAX_NODES, node)
+_REFUSED = {"depth": ("E0108", MAX_DEPTH), "count": ("E0109", MAX_NODES), "recursive": ("E0110", 0)}
+"""The code, and the limit, of a text that is not composed."""
 
 
 @contextmanager
@@ -104,7 +88,10 @@ def compose(text: str, report: DiagnosticCollector) -> Node | None:
     with collector_paused():
         root = _composed(readable, report)
         if escapes is not None and not report.has_errors():
-            offset = first_unquoted(text, escapes.restore(root) if root is not None else [])
+            quoted: list[Place] = []
+            if root is not None:
+                root, quoted = escapes.restore(root)
+            offset = first_unquoted(text, quoted)
             if offset is not None:
                 report.add("E0103", _offset_span(report.file, text, offset), what=_code_point(text[offset]))
                 return None
@@ -119,37 +106,26 @@ def may_have_anchors(text: str) -> bool:
 
 
 def _composed(text: str, report: DiagnosticCollector) -> Node | None:
-    composer = _Composer(text)
-    root: Node | None = None
     try:
-        if composer.check_node():
-            root = composer.get_node()
-        if composer.check_node():
-            report.add("E0104", composer.get_node())
-            return None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = error.problem or error.context or "it cannot be read"
-        if problem == "second occurrence":
-            problem = "the anchor is defined twice"
-        if mark is None:
-            place = None
-        elif mark.index < len(text):
-            place = _mark_span(report.file, mark)
-        else:  # libyaml may report a line that does not exist
+        root, second = _core.compose_yaml(text, MAX_DEPTH, MAX_NODES)
+    except _core.YamlError as error:
+        kind, problem, position = error.args
+        if position is not None:
+            line, column = position
+            place = Span(report.file, line + 1, column + 1, line + 1, column + 2)
+        elif kind == "syntax":  # at the end, where libyaml may name a line that does not exist
             place = _offset_span(report.file, text, len(text.rstrip()))
-        report.add("E0101", place, help=_yaml_help(problem), problem=problem)
+        else:
+            place = _start(report.file)
+        if kind in _REFUSED:
+            code, limit = _REFUSED[kind]
+            report.add(code, place, limit=limit)
+        else:
+            report.add("E0101", place, help=_yaml_help(problem), problem=problem)
         return None
-    except yaml.YAMLError as error:
-        report.add("E0101", _start(report.file), problem=shown(str(error).splitlines()[0]))
+    if second is not None:
+        report.add("E0104", second)
         return None
-    except PastCap as cap:
-        # The node is not finished: only its start is known.
-        place = _mark_span(report.file, cap.node.start_mark) if cap.node is not None else _start(report.file)
-        report.add(cap.code, place, limit=cap.limit)
-        return None
-    finally:
-        composer.dispose()
     return root
 
 
@@ -174,8 +150,8 @@ class _Walk:
 
     def __init__(self, report: DiagnosticCollector) -> None:
         self._report = report
-        # id → (nodes, levels) expanded; None while the node is being visited.
-        self._seen: dict[int, tuple[int, int] | None] = {}
+        # id → (nodes, levels) expanded.
+        self._seen: dict[int, tuple[int, int]] = {}
 
     def accepts(self, root: Node) -> bool:
         """Return true if the expanded source is within the limits and free of tags; otherwise `report` has the
@@ -194,12 +170,7 @@ class _Walk:
             return 1, 1
         key = id(node)
         if key in self._seen:
-            known = self._seen[key]
-            if known is None:
-                self._report.add("E0110", node)
-                return 1, 1
-            return known
-        self._seen[key] = None
+            return self._seen[key]
         nodes, levels = 1, 0
         for item in node.value:
             for child in item if isinstance(item, tuple) else (item,):
@@ -217,12 +188,11 @@ class _Walk:
 class PathMark:
     """Mark of a node without text: its path in the mapping, such as `$.rules[0].match`."""
 
-    __slots__ = ("column", "index", "line", "path")
+    __slots__ = ("column", "line", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.line = self.column = -1
-        self.index = 0
 
 
 def from_mapping(source: Mapping[Any, Any], report: DiagnosticCollector) -> Node | None:
@@ -328,10 +298,6 @@ def _below(path: str, key: object) -> str:
     return f"{path}.{key}" if key.isidentifier() else f'{path}["{shown(key)}"]'
 
 
-def _mark_span(file: str, mark: Any) -> Span:  # Any: the marks of the two parsers have no common type
-    return Span(file, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
-
-
 def _instead(value: object, path: str) -> str | None:
     """Suggest the intended call for a value that is not a policy."""
     if path != "$":
@@ -356,7 +322,7 @@ def _surrogate(char: str) -> str:
 
 
 def _offset_span(file: str, text: str, offset: int) -> Span:
-    breaks = list(_LINE_BREAK.finditer(text, 0, offset))
+    breaks = list(LINE_BREAK.finditer(text, 0, offset))
     line = len(breaks) + 1
     column = offset - (breaks[-1].end() if breaks else 0) + 1
     return Span(file, line, column, line, column + 1)

@@ -20,7 +20,7 @@ from bobcat._core import check_pattern
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Findings, Span
 from bobcat.frontend.lynx.match import OPERATORS, Clause
-from bobcat.frontend.lynx.source import MERGE, children, entries, value_nodes
+from bobcat.frontend.lynx.source import MERGE, children, entries, position_of, value_nodes
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.language.paths import PATHS
 
@@ -117,7 +117,7 @@ class _Warnings:
     def _add(self, code: str, node: Node | None, **params: Any) -> None:  # Any: whatever the code's text shows
         if code not in self._seen:
             self._seen.add(code)
-            span = None if node is None else self._report.span(node)
+            span = None if node is None else Span(self._report.file, *position_of(node))
             self.found.append(diagnose(code, span, where=self._where, **params))
 
     def _unknown_keys(self, data: Mapping[Any, Any], known: tuple[str, ...], node: Node | None) -> None:

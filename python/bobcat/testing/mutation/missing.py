@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from yaml.nodes import MappingNode
-
+from bobcat._core import MappingNode
 from bobcat.bundle import Policy
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.yaml.source import compose

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.errors import RequestError
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.strict.fields import check_keys, mapping, string, wrong_type

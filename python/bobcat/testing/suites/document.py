@@ -7,8 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple, get_args
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.diagnostics.model import Diagnostic, Related, Span
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.durations import window

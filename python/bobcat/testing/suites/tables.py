@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
+from bobcat._core import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import string, wrong_type
 from bobcat.frontend.suggest import closest

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from yaml.nodes import MappingNode, Node
-
+from bobcat._core import MappingNode, Node
 from bobcat.diagnostics.model import Span
-from bobcat.frontend.report import DiagnosticCollector, end_of
+from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.yaml.scalars import MAY_BE_TYPED
 from bobcat.frontend.yaml.source import compose
 from bobcat.testing.suites.compare import deciding_rule, error_codes, named_rule, plain
@@ -128,7 +127,7 @@ def _scalar(text: str) -> str:
 
 def _insertion(node: Node, text: str, source: str) -> _Insertion:
     """Return the text to insert at the end of a mapping, in its style."""
-    end = end_of(node)
+    end = node.end()
     if getattr(node, "flow_style", False):
         before = "\n".join(source.split("\n")[: end.line + 1])
         before = before[: len(before) - len(source.split("\n")[end.line]) + end.column - 1].rstrip()

@@ -1,0 +1,160 @@
+"""Composition of YAML nodes in the core: limits, aliases, positions, and nodes that Python creates."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bobcat._core import CollectionNode, MappingNode, Mark, Node, ScalarNode, SequenceNode, YamlError, compose_yaml
+
+
+def composed(text: str) -> Any:
+    root, second = compose_yaml(text, 64, 1_000)
+    assert second is None
+    return root
+
+
+def refused(text: str, *, depth: int = 64, nodes: int = 1_000) -> tuple[Any, ...]:
+    with pytest.raises(YamlError) as raised:
+        compose_yaml(text, depth, nodes)
+    return raised.value.args
+
+
+def test_a_document_is_a_tree_of_nodes() -> None:
+    root = composed("a: [1, 'x']\n")
+    assert type(root) is MappingNode
+    ((key, items),) = root.value
+    assert (type(key), key.value, key.style) == (ScalarNode, "a", "")
+    assert type(items) is SequenceNode
+    assert isinstance(items, CollectionNode)
+    assert isinstance(items, Node)
+    assert items.flow_style is True
+    assert root.flow_style is False
+    assert [(item.value, item.style) for item in items.value] == [("1", ""), ("x", "'")]
+
+
+def test_an_empty_text_has_no_document() -> None:
+    assert compose_yaml("# nothing\n", 64, 10) == (None, None)
+
+
+def test_the_second_document_is_composed_and_the_third_one_is_not_read() -> None:
+    first, second = compose_yaml("a\n--- b\n--- {\n", 64, 10)
+    assert (first.value, second.value) == ("a", "b")  # type: ignore[union-attr]  # both exist
+
+
+def test_only_written_tags_are_tags() -> None:
+    root = composed("- 1\n- ! 1\n- !!str 1\n- !x [1]\n")
+    assert [item.tag for item in root.value] == ["", "", "tag:yaml.org,2002:str", "!x"]
+
+
+def test_an_alias_is_the_node_of_its_anchor() -> None:
+    root = composed("- &a {b: 1}\n- *a\n- &c text\n- *c\n")
+    assert root.value[0] is root.value[1]
+    assert root.value[2] is root.value[3]
+
+
+def test_an_anchor_holds_in_one_document() -> None:
+    assert refused("&a 1\n--- *a\n") == ("syntax", "found undefined alias", (1, 4))
+    first, second = compose_yaml("&a 1\n--- &a 2\n", 64, 10)
+    assert (first.value, second.value) == ("1", "2")  # type: ignore[union-attr]  # both exist
+
+
+def test_an_anchor_is_defined_once() -> None:
+    assert refused("- &a 1\n- &a 2\n") == ("syntax", "the anchor is defined twice", (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [("a: &x\n  - *x\n", (0, 3)), ("&x [*x]", (0, 0)), ("- &x {a: {b: *x}}", (0, 2))]
+)
+def test_a_value_that_contains_itself_is_refused_at_its_anchor(text: str, place: tuple[int, int]) -> None:
+    assert refused(text) == ("recursive", "", place)
+
+
+def test_the_first_level_too_deep_is_refused_at_the_value_around_it() -> None:
+    assert composed("[[1]]").value[0].value[0].value == "1"
+    compose_yaml("[[1]]", 3, 10)
+    assert refused("[ [1]]", depth=2) == ("depth", "", (0, 2))
+    assert refused("a: 1", depth=1) == ("depth", "", (0, 0))
+    assert refused("1", depth=0) == ("depth", "", None)
+
+
+def test_the_first_value_too_many_is_refused_at_the_value_around_it() -> None:
+    compose_yaml("[1, 2]", 64, 3)
+    assert refused("[1, 2]", nodes=2) == ("count", "", (0, 0))
+    assert refused("1", nodes=0) == ("count", "", None)
+    compose_yaml("[&a 1, *a, *a]", 64, 2)
+    assert refused("1\n--- 2", nodes=1) == ("count", "", None)
+
+
+def test_a_problem_has_its_position_unless_it_is_the_end() -> None:
+    assert refused("a: @") == ("syntax", "found character that cannot start any token", (0, 3))
+    assert refused("a: [1,\n") == ("syntax", "did not find expected node content", None)
+
+
+def test_a_character_that_yaml_does_not_have_is_named() -> None:
+    assert refused("a\x00") == ("character", "unacceptable character #x0000: control characters are not allowed", None)
+
+
+def test_a_lone_surrogate_is_no_text() -> None:
+    with pytest.raises(UnicodeEncodeError):
+        compose_yaml("\ud800", 64, 10)
+
+
+def test_marks_count_characters() -> None:
+    key, item = composed("日本: 'é'\n").value[0]
+    assert key.end_mark == Mark(0, 2)
+    assert (item.start_mark.line, item.start_mark.column) == (0, 4)
+    assert item.end_mark == Mark(0, 7)
+
+
+def test_a_collection_ends_with_its_last_value() -> None:
+    root = composed("a:\n  - x\n  - y: z\n\n# end\nb: 1\n")
+    assert root.value[0][1].end() == Mark(2, 8)
+    assert root.position_to(root) == (1, 1, 6, 5)
+    assert root.value[0][0].position_to(root.value[0][1]) == (1, 1, 3, 9)
+    assert composed("[]").end() == Mark(0, 2)
+    assert composed("[a,\n b]\n").end() == Mark(1, 3)
+
+
+def test_an_alias_at_the_end_does_not_end_a_collection_before_its_start() -> None:
+    root = composed("a: &x text\nb:\n  - *x\n")
+    (_, first), (key, items) = root.value
+    assert items.end() == items.end_mark
+    assert key.position_to(items)[2:] == (items.end_mark.line + 1, items.end_mark.column + 1)
+    assert key.position_to(first) == (2, 1, 2, 2)
+
+
+def test_a_node_of_python_has_the_marks_that_it_is_given() -> None:
+    mark = SimpleNamespace(line=4, column=2, file="other.yaml")
+    node = ScalarNode("", 7, mark, Mark(4, 9), "const")
+    assert (node.value, node.style, node.start_mark) == (7, "const", mark)
+    around = MappingNode("", [(node, node)], mark, mark)
+    assert around.end() == Mark(4, 9)
+    assert around.position_to(around) == (5, 3, 5, 10)
+    assert MappingNode("", [(node, node)], mark, mark, flow_style=True).end() is mark
+
+
+def test_a_mark_before_a_text_is_kept() -> None:
+    mark = Mark(-1, -1)
+    node = SequenceNode("", [], mark, mark)
+    assert node.start_mark == mark
+    assert node.position_to(node) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("value", [[(1, 2)], [()], ["text"]])
+def test_items_that_are_no_nodes_are_an_error(value: list[Any]) -> None:
+    with pytest.raises((TypeError, IndexError)):
+        MappingNode("", value, Mark(0, 0), Mark(0, 0)).end()
+
+
+def test_a_mark_without_a_line_is_an_error() -> None:
+    with pytest.raises(AttributeError):
+        ScalarNode("", "x", object(), object()).position_to(ScalarNode("", "x", Mark(0, 0), Mark(0, 0)))
+
+
+@pytest.mark.parametrize("make", [Node, CollectionNode])
+def test_the_bases_are_not_made(make: Any) -> None:
+    with pytest.raises(TypeError):
+        make("", "x", Mark(0, 0), Mark(0, 0))
