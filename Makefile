@@ -197,8 +197,7 @@ PAIRS := -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .PHONY: check
 check:  ## all that CI runs; the test summary comes last
-	$(MAKE) $(PAIRS) build fmt-check lint docs test-rust mypy
-	$(MAKE) $(PAIRS) stubs gate-counts
+	$(MAKE) $(PAIRS) build fmt-check lint docs test-rust mypy gate-counts stubs
 	$(MAKE) gate-times smoke-pythons test-python
 
 .PHONY: check-slow

@@ -129,6 +129,7 @@ def inputs() -> Iterator[tuple[str, bytes]]:
     yield from (("occurs_in", f"{value}\0{text}".encode()) for value, text in occurrences())
     yield from (("find_links", text.encode()) for _, text in occurrences())
     yield from (("load_state", data) for data in snapshots())
+    yield from (("read_yaml", path.read_bytes()) for path in sorted((ROOT / "examples/policies").glob("*.yaml")))
 
 
 def occurrences() -> Iterator[tuple[str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,6 +99,28 @@ def test_a_character_that_yaml_does_not_have_is_named() -> None:
     assert refused("a\x00") == ("character", "unacceptable character #x0000: control characters are not allowed", None)
 
 
+def test_a_tag_that_is_not_utf_8_is_refused_where_it_is() -> None:
+    assert refused("a:\n  - !x%ED%A0%80 1\n") == ("syntax", "the tag is not UTF-8", (1, 4))
+    assert composed("!x%C3%A9 1").tag == "!xé"
+
+
+def test_a_long_tag_is_refused() -> None:
+    assert composed(f"!{'x' * 1_023} 1").tag == f"!{'x' * 1_023}"
+    assert refused(f"a: !{'x' * 1_024} 1") == ("syntax", "the tag is too long", (0, 3))
+
+
+def test_a_tag_of_a_long_prefix_is_refused() -> None:
+    assert refused(f"%TAG !a! {'x' * 2_000}\n--- \n- !a!b c\n")[1] == "the tag is too long"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\u0085", "\u2028"])
+def test_very_many_directives_are_refused(end: str) -> None:
+    few, many = ("".join(f"%TAG !a{n}! x{end}" for n in range(count)) + f"--- 1{end}" for count in (100, 101))
+    assert composed(few).value == "1"
+    assert refused(many) == ("syntax", "there are too many %TAG directives", (0, 0))
+    assert composed("- %TAG\n".replace("%", "x%") * 101).value
+
+
 def test_a_lone_surrogate_is_no_text() -> None:
     with pytest.raises(UnicodeEncodeError):
         compose_yaml("\ud800", 64, 10)
@@ -136,11 +160,38 @@ def test_a_node_of_python_has_the_marks_that_it_is_given() -> None:
     assert MappingNode("", [(node, node)], mark, mark, flow_style=True).end() is mark
 
 
+def test_a_mark_of_the_largest_line_does_not_overflow() -> None:
+    node = ScalarNode("", "x", Mark(2**63 - 1, 0), Mark(2**63 - 1, 0))
+    assert node.position_to(node)[0] == 2**63 - 1
+
+
 def test_a_mark_before_a_text_is_kept() -> None:
     mark = Mark(-1, -1)
     node = SequenceNode("", [], mark, mark)
     assert node.start_mark == mark
     assert node.position_to(node) == (0, 0, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGALRM")
+def test_a_value_of_python_that_contains_itself_can_be_interrupted() -> None:
+    class Late(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Late
+
+    items: list[Any] = []
+    node = SequenceNode("", items, Mark(0, 0), Mark(0, 0))
+    items.append(node)
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(Late):
+            node.end()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        items.clear()
 
 
 @pytest.mark.parametrize("value", [[(1, 2)], [()], ["text"]])

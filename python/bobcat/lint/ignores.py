@@ -14,6 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import yaml
+
 from bobcat.diagnostics.catalogue import CODES, diagnose
 from bobcat.diagnostics.model import Diagnostic, Severity, Span
 from bobcat.diagnostics.render import lines_of
@@ -161,8 +163,6 @@ def _comments(text: str, lines: list[str], *, python: bool) -> Iterator[tuple[in
 
 def _scalar_lines(text: str) -> dict[int, list[tuple[tuple[int, int], tuple[int, int]]]]:
     """Return the start and end of the scalars of a source by line."""
-    import yaml  # PERF: 10 ms that a text without marks does without
-
     found: dict[int, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
     for token in yaml.scan(text.removeprefix("\ufeff"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         if isinstance(token, yaml.ScalarToken):

@@ -57,7 +57,7 @@ class LibyamlEscapes:
                 quoted.append(((start.line, start.column), (end.line, end.column)))
             return self._restored(node)
 
-        return copied(root, original, lambda mark: mark), quoted
+        return copied(root, original), quoted
 
     def _restored(self, node: ScalarNode) -> str:
         text: str = node.value

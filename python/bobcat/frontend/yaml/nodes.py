@@ -121,25 +121,36 @@ def check_length(node: Node, text: str, report: DiagnosticCollector) -> bool:
     return size <= MAX_STRING_BYTES
 
 
-def copied(root: Node, text: Callable[[ScalarNode], Any], mark: Callable[[Any], Any]) -> Node:
-    """Return the tree below a node, with other values of scalars and other marks. A node with several aliases is copied
-    once.
+def copied(root: Node, text: Callable[[ScalarNode], Any], mark: Callable[[Any], Any] | None = None) -> Node:
+    """Return the tree below a node, with other values of scalars and other marks.
+
+    A node with several aliases is copied once. Without `mark`, a node in which nothing differs stays itself.
     """
     made: dict[int, Node] = {}
 
     def copy(node: Node) -> Node:
         if id(node) not in made:
-            start, end = mark(node.start_mark), mark(node.end_mark)
-            if isinstance(node, MappingNode):
-                pairs = [(copy(key), copy(item)) for key, item in node.value]
-                made[id(node)] = MappingNode(node.tag, pairs, start, end, node.flow_style)
-            elif isinstance(node, SequenceNode):
-                made[id(node)] = SequenceNode(
-                    node.tag, [copy(item) for item in node.value], start, end, node.flow_style
-                )
-            elif isinstance(node, ScalarNode):
-                made[id(node)] = ScalarNode(node.tag, text(node), start, end, node.style)
+            made[id(node)] = _copy(node)
         return made[id(node)]
+
+    def _copy(node: Node) -> Node:
+        if isinstance(node, MappingNode):
+            value: Any = [(copy(key), copy(item)) for key, item in node.value]
+            same = all(one[0] is other[0] and one[1] is other[1] for one, other in zip(value, node.value, strict=True))
+        elif isinstance(node, SequenceNode):
+            value = [*map(copy, node.value)]
+            same = all(one is other for one, other in zip(value, node.value, strict=True))
+        elif isinstance(node, ScalarNode):
+            value = text(node)
+            same = value is node.value
+        else:
+            raise TypeError("a node is a mapping, a list or a scalar")
+        if same and mark is None:
+            return node
+        start, end = node.start_mark, node.end_mark
+        if mark is not None:
+            start, end = mark(start), mark(end)
+        return type(node)(node.tag, value, start, end, node.style)
 
     return copy(root)
 

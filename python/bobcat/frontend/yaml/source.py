@@ -50,14 +50,14 @@ class PastCap(Exception):
         self.node = node
 
 
-_REFUSED = {"depth": ("E0108", MAX_DEPTH), "count": ("E0109", MAX_NODES), "recursive": ("E0110", 0)}
-"""The code, and the limit, of a text that is not composed."""
+_CODES = {"depth": "E0108", "count": "E0109", "recursive": "E0110"}
+_LIMITS = {"depth": MAX_DEPTH, "count": MAX_NODES}
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
     """Pause the garbage collector while nodes are constructed."""
-    # PERF: 10,000 rules are 150,000 live nodes; collecting during construction triples the time (1.6 s against 0.4 s).
+    # PERF: composing 10,000 rules takes 0.07 s, with collections 0.13 to 0.19 s.
     if not gc.isenabled():
         yield
         return
@@ -117,9 +117,8 @@ def _composed(text: str, report: DiagnosticCollector) -> Node | None:
             place = _offset_span(report.file, text, len(text.rstrip()))
         else:
             place = _start(report.file)
-        if kind in _REFUSED:
-            code, limit = _REFUSED[kind]
-            report.add(code, place, limit=limit)
+        if kind in _CODES:
+            report.add(_CODES[kind], place, limit=_LIMITS.get(kind))
         else:
             report.add("E0101", place, help=_yaml_help(problem), problem=problem)
         return None

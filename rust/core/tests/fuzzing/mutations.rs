@@ -89,6 +89,9 @@ fn nothing_that_was_found_is_broken_again() {
             .file_stem()
             .and_then(|name| name.to_str())
             .expect("a name");
+        if name == "read_yaml" {
+            continue; // not of this crate: `tests/differential/test_yaml_nodes.py` replays it
+        }
         let (_, body) = targets
             .iter()
             .find(|(known, _)| *known == name)

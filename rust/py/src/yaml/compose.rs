@@ -15,6 +15,11 @@ pyo3::create_exception!(
     "A text that is not YAML, or past a limit: `args` are the kind, the problem, and the position or None. See `compose_yaml`."
 );
 
+/// Bytes of a tag, and lines that begin with `%TAG`: short tags may stand for prefixes of any length, and each line is compared
+/// with all others.
+const MAX_TAG: usize = 1_024;
+const MAX_DIRECTIVES: usize = 100;
+/// Keys whose strings are kept.
 const MAX_KEYS: usize = 4_096;
 /// Length in bytes of keys that are kept.
 const MAX_KEY: usize = 64;
@@ -36,10 +41,9 @@ pub(crate) fn compose_yaml<'py>(
     max_depth: usize,
     max_nodes: usize,
 ) -> PyResult<Documents<'py>> {
-    let parser = Parser::new(text)
-        .ok_or_else(|| pyo3::exceptions::PyMemoryError::new_err("no memory to read a text"))?;
+    check_directives(text)?;
     let mut composer = Composer {
-        parser,
+        parser: Parser::new(text),
         keys: Keys {
             known: HashMap::new(),
         },
@@ -152,7 +156,7 @@ impl<'py> Composer<'py, '_> {
                         PyString::new(py, value)
                     };
                     let written = Written {
-                        tag: tag_of(py, tag, &self.tag).unbind(),
+                        tag: tag_of(tag, &self.tag, start)?.unbind(),
                         style: style_of(py, style),
                         start,
                         end,
@@ -172,7 +176,7 @@ impl<'py> Composer<'py, '_> {
                         anchors.insert(anchor.to_owned(), Anchored::Open(start));
                     }
                     open.push(Open {
-                        tag: tag_of(py, tag, &self.tag),
+                        tag: tag_of(tag, &self.tag, start)?,
                         style,
                         start,
                         anchor: anchor.map(str::to_owned),
@@ -231,14 +235,34 @@ fn count(nodes: &mut usize, max_nodes: usize, max_depth: usize, open: &[Open<'_>
 }
 
 fn tag_of<'py>(
-    py: Python<'py>,
     tag: Option<&str>,
     without: &Bound<'py, PyString>,
-) -> Bound<'py, PyString> {
+    start: Position,
+) -> PyResult<Bound<'py, PyString>> {
     match tag {
-        None | Some("!") => without.clone(),
-        Some(tag) => PyString::new(py, tag),
+        None | Some("!") => Ok(without.clone()),
+        Some(tag) if tag.len() > MAX_TAG => Err(at("syntax", "the tag is too long", Some(start))),
+        Some(tag) => Ok(PyString::new(without.py(), tag)),
     }
+}
+
+fn check_directives(text: &str) -> PyResult<()> {
+    let mut left = MAX_DIRECTIVES;
+    for (index, _) in text.match_indices("%TAG") {
+        let before = text
+            .get(..index)
+            .and_then(|before| before.chars().next_back());
+        if before.is_none_or(|before| "\n\r\u{85}\u{2028}\u{2029}".contains(before)) {
+            left = left.checked_sub(1).ok_or_else(|| {
+                at(
+                    "syntax",
+                    "there are too many %TAG directives",
+                    Some(Position::default()),
+                )
+            })?;
+        }
+    }
+    Ok(())
 }
 
 fn style_of(py: Python<'_>, style: Style) -> Py<PyAny> {

@@ -1,24 +1,27 @@
-//! Events of a YAML text, as libyaml reads it: the crate `unsafe-libyaml` is libyaml 0.2.5, translated to Rust.
+//! Events of a YAML text, as libyaml reads it: the crate `libyaml-rs` is libyaml, translated from C to Rust.
 //!
-//! This is the only module that calls it. PyYAML's `CSafeLoader` reads a text by the same code, so that both accept the same
-//! texts and report the same problems at the same positions.
+//! This is the only module that calls it. PyYAML's `CSafeLoader` calls libyaml in C: both accept the same texts, and find the
+//! same problems at the same positions.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::slice;
+use std::str::Utf8Error;
 
-use unsafe_libyaml::{
+use libyaml_rs::{
     YAML_ALIAS_EVENT, YAML_BLOCK_MAPPING_STYLE, YAML_BLOCK_SEQUENCE_STYLE,
     YAML_DOUBLE_QUOTED_SCALAR_STYLE, YAML_FOLDED_SCALAR_STYLE, YAML_LITERAL_SCALAR_STYLE,
-    YAML_MAPPING_END_EVENT, YAML_MAPPING_START_EVENT, YAML_READER_ERROR, YAML_SCALAR_EVENT,
-    YAML_SEQUENCE_END_EVENT, YAML_SEQUENCE_START_EVENT, YAML_SINGLE_QUOTED_SCALAR_STYLE,
-    YAML_STREAM_END_EVENT, yaml_event_delete, yaml_event_t, yaml_mark_t, yaml_parser_delete,
-    yaml_parser_initialize, yaml_parser_parse, yaml_parser_set_input_string, yaml_parser_t,
+    YAML_MAPPING_END_EVENT, YAML_MAPPING_START_EVENT, YAML_NO_EVENT, YAML_READER_ERROR,
+    YAML_SCALAR_EVENT, YAML_SEQUENCE_END_EVENT, YAML_SEQUENCE_START_EVENT,
+    YAML_SINGLE_QUOTED_SCALAR_STYLE, YAML_STREAM_END_EVENT, yaml_event_delete, yaml_event_t,
+    yaml_mark_t, yaml_parser_delete, yaml_parser_initialize, yaml_parser_parse,
+    yaml_parser_set_input_string, yaml_parser_t,
 };
 
 /// A position in a text, from 0; columns count characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     pub(super) line: u32,
     pub(super) column: u32,
@@ -57,7 +60,7 @@ pub(super) enum Event<'parser> {
     Other,
 }
 
-/// What is written before a value, and its style: empty for plain scalars and block collections.
+/// What is written before a value, and its style.
 #[derive(Debug)]
 pub(super) struct Start<'parser> {
     pub(super) anchor: Option<&'parser str>,
@@ -78,8 +81,8 @@ pub(super) enum Style {
 
 /// The parser of one text; it holds its last event.
 pub(super) struct Parser<'text> {
-    /// INVARIANT: initialized, and never moved, since it holds pointers to itself.
-    parser: Box<yaml_parser_t>,
+    /// INVARIANT: of a box, initialized, and used by pointers only, since it holds pointers to itself.
+    parser: NonNull<yaml_parser_t>,
     /// INVARIANT: an event of `parser`, or zeros, which `yaml_event_delete` leaves alone.
     event: yaml_event_t,
     size: usize,
@@ -87,25 +90,23 @@ pub(super) struct Parser<'text> {
 }
 
 impl<'text> Parser<'text> {
-    /// Returns the parser of a text; `None` without memory for it.
-    pub(super) fn new(text: &'text str) -> Option<Self> {
-        let mut parser = Box::new(MaybeUninit::<yaml_parser_t>::uninit());
-        // SAFETY: it initializes all of the parser, in its final place. The text outlives the parser, by its lifetime.
-        let parser = unsafe {
-            if yaml_parser_initialize(parser.as_mut_ptr()).fail {
-                return None;
-            }
-            let mut parser = Box::from_raw(Box::into_raw(parser).cast::<yaml_parser_t>());
-            yaml_parser_set_input_string(&raw mut *parser, text.as_ptr(), text.len() as u64);
-            parser
-        };
-        Some(Self {
+    /// Returns the parser of a text.
+    pub(super) fn new(text: &'text str) -> Self {
+        let place = Box::leak(Box::new(MaybeUninit::<yaml_parser_t>::uninit()));
+        let parser: NonNull<yaml_parser_t> = NonNull::from(place).cast();
+        // SAFETY: it initializes all of the parser, and cannot fail: without memory it ends the process, as all of Rust does.
+        // The text outlives the parser, by its lifetime.
+        unsafe {
+            let _ = yaml_parser_initialize(parser.as_ptr());
+            yaml_parser_set_input_string(parser.as_ptr(), text.as_ptr(), text.len() as u64);
+        }
+        Self {
             parser,
             // SAFETY: an event is integers, pointers and a union of these; zeros are the event of no kind.
             event: unsafe { MaybeUninit::zeroed().assume_init() },
             size: text.len(),
             text: PhantomData,
-        })
+        }
     }
 
     /// Returns the next event with its start and end.
@@ -113,29 +114,33 @@ impl<'text> Parser<'text> {
         // SAFETY: by the invariants; `yaml_parser_parse` overwrites the event, which is deleted first.
         let failed = unsafe {
             yaml_event_delete(&raw mut self.event);
-            yaml_parser_parse(&raw mut *self.parser, &raw mut self.event).fail
+            yaml_parser_parse(self.parser.as_ptr(), &raw mut self.event).fail
         };
         if failed {
             return Err(self.problem());
         }
         let (start, end) = (self.event.start_mark.into(), self.event.end_mark.into());
-        Ok((self.read()?, start, end))
+        let event = self
+            .read()
+            .map_err(|_| Problem::Syntax("the tag is not UTF-8".to_owned(), Some(start)))?;
+        Ok((event, start, end))
     }
 
-    fn read(&self) -> Result<Event<'_>, Problem> {
+    fn read(&self) -> Result<Event<'_>, Utf8Error> {
         let event = &self.event;
         // SAFETY: libyaml fills in the field of the union that belongs to the type. Its texts end with a zero, or have the
-        // length beside them, and belong to the event, which is as old as the borrow of `self`.
+        // length beside them, and belong to the event, which is as old as the borrow of `self`. They are UTF-8 like the text,
+        // but for tags with escapes of bytes.
         unsafe {
             Ok(match event.type_ {
-                YAML_STREAM_END_EVENT => Event::StreamEnd,
+                YAML_STREAM_END_EVENT | YAML_NO_EVENT => Event::StreamEnd,
                 YAML_ALIAS_EVENT => {
                     Event::Alias(text_at(event.data.alias.anchor)?.unwrap_or_default())
                 }
                 YAML_SCALAR_EVENT => {
                     let scalar = &event.data.scalar;
                     let length = usize::try_from(scalar.length).unwrap_or_default();
-                    let value = valid(slice::from_raw_parts(scalar.value, length))?;
+                    let value = str::from_utf8(slice::from_raw_parts(scalar.value, length))?;
                     let style = match scalar.style {
                         YAML_SINGLE_QUOTED_SCALAR_STYLE => Style::SingleQuoted,
                         YAML_DOUBLE_QUOTED_SCALAR_STYLE => Style::DoubleQuoted,
@@ -165,18 +170,22 @@ impl<'text> Parser<'text> {
 
     #[cold]
     fn problem(&self) -> Problem {
-        // SAFETY: libyaml's messages are constants that end with a zero.
-        let message = unsafe { text_at(self.parser.problem.cast()) };
+        // SAFETY: by the invariant. libyaml's messages are constants that end with a zero.
+        let (parser, message) = unsafe {
+            let parser = self.parser.as_ref();
+            (parser, text_at(parser.problem.cast()))
+        };
         let message = message
             .ok()
             .flatten()
             .unwrap_or("it cannot be read")
             .to_owned();
-        if self.parser.error == YAML_READER_ERROR {
-            let character = u32::try_from(self.parser.problem_value).unwrap_or_default();
+        if parser.error == YAML_READER_ERROR {
+            let character = u32::try_from(parser.problem_value).unwrap_or_default();
             return Problem::Character(character, message);
         }
-        let mark = self.parser.problem_mark;
+        let mark = parser.problem_mark;
+        // Here an index counts bytes; in C it counts characters.
         let inside = usize::try_from(mark.index).is_ok_and(|index| index < self.size);
         Problem::Syntax(message, inside.then(|| mark.into()))
     }
@@ -187,7 +196,10 @@ impl Drop for Parser<'_> {
         // SAFETY: by the invariants; nothing uses either of them again.
         unsafe {
             yaml_event_delete(&raw mut self.event);
-            yaml_parser_delete(&raw mut *self.parser);
+            yaml_parser_delete(self.parser.as_ptr());
+            drop(Box::from_raw(
+                self.parser.as_ptr().cast::<MaybeUninit<yaml_parser_t>>(),
+            ));
         }
     }
 }
@@ -197,22 +209,17 @@ unsafe fn start_of<'event>(
     anchor: *const u8,
     tag: *const u8,
     style: Style,
-) -> Result<Start<'event>, Problem> {
+) -> Result<Start<'event>, Utf8Error> {
     // SAFETY: as the caller says.
     let (anchor, tag) = unsafe { (text_at(anchor)?, text_at(tag)?) };
     Ok(Start { anchor, tag, style })
 }
 
 /// SAFETY: the pointer is null or a text that ends with a zero, valid for the lifetime.
-unsafe fn text_at<'event>(text: *const u8) -> Result<Option<&'event str>, Problem> {
+unsafe fn text_at<'event>(text: *const u8) -> Result<Option<&'event str>, Utf8Error> {
     if text.is_null() {
         return Ok(None);
     }
     // SAFETY: as the caller says.
-    valid(unsafe { CStr::from_ptr(text.cast()) }.to_bytes()).map(Some)
-}
-
-/// A text of an event: libyaml decodes escapes to UTF-8, but those of tags byte by byte.
-fn valid(bytes: &[u8]) -> Result<&str, Problem> {
-    str::from_utf8(bytes).map_err(|_| Problem::Syntax("the text is not UTF-8".to_owned(), None))
+    unsafe { CStr::from_ptr(text.cast()) }.to_str().map(Some)
 }

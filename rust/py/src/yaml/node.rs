@@ -112,6 +112,8 @@ impl Node {
         let start = this.get().start.line_and_column(py)?;
         let mut last = this.clone();
         loop {
+            // Values of Python can contain themselves.
+            py.check_signals()?;
             if !last.is_instance_of::<CollectionNode>() || last.get().style.is_truthy(py)? {
                 return Ok(Some(last));
             }
@@ -163,7 +165,13 @@ impl Node {
         let to = if before { this } else { other };
         let last = Self::last(to)?;
         let (end_line, end_column) = last.as_ref().unwrap_or(to).get().end.line_and_column(py)?;
-        Ok((line + 1, column + 1, end_line + 1, end_column + 1))
+        let from_1 = |number: i64| number.saturating_add(1);
+        Ok((
+            from_1(line),
+            from_1(column),
+            from_1(end_line),
+            from_1(end_column),
+        ))
     }
 }
 

@@ -415,3 +415,19 @@ fn elements<V: Value, W: Value>(
         Each::Any => result.negated(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{FREE_COUNT, Scalar, Steps, Value, length};
+
+    #[test]
+    fn the_length_of_a_text_takes_steps_from_its_limit_on() {
+        let (below, at) = ("a".repeat(FREE_COUNT - 1), "a".repeat(FREE_COUNT));
+        for (text, taken) in [(&below, 0), (&at, 16)] {
+            let (steps, value) = (Steps::default(), Scalar::Text(text));
+            let found = length(&value, &value.view(), &steps);
+            assert_eq!(found.ok(), i64::try_from(text.len()).ok());
+            assert_eq!(steps.taken(), taken);
+        }
+    }
+}
