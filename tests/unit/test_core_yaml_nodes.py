@@ -117,8 +117,15 @@ def test_a_tag_of_a_long_prefix_is_refused() -> None:
 def test_very_many_directives_are_refused(end: str) -> None:
     few, many = ("".join(f"%TAG !a{n}! x{end}" for n in range(count)) + f"--- 1{end}" for count in (100, 101))
     assert composed(few).value == "1"
-    assert refused(many) == ("syntax", "there are too many %TAG directives", (0, 0))
+    assert refused(many)[:2] == ("syntax", "there are too many %TAG directives")
+    assert refused(many)[2] == ((100, 0) if "\n" in end else (0, len(many[: many.rfind("%")])))
     assert composed("- %TAG\n".replace("%", "x%") * 101).value
+
+
+@pytest.mark.parametrize("blank", [" ", "\t"])
+def test_a_very_long_row_of_spaces_is_refused(blank: str) -> None:
+    assert composed(f"'a{blank * 10_000}b'").value == f"a{blank * 10_000}b"
+    assert refused(f"# é\n'é{blank * 10_001}b'") == ("syntax", "there are too many spaces in a row", (1, 10_002))
 
 
 def test_a_lone_surrogate_is_no_text() -> None:

@@ -19,6 +19,8 @@ pyo3::create_exception!(
 /// with all others.
 const MAX_TAG: usize = 1_024;
 const MAX_DIRECTIVES: usize = 100;
+/// Spaces and tabs in a row: libyaml clears the memory that the longest row took once for each line.
+const MAX_BLANKS: usize = 10_000;
 /// Keys whose strings are kept.
 const MAX_KEYS: usize = 4_096;
 /// Length in bytes of keys that are kept.
@@ -41,7 +43,7 @@ pub(crate) fn compose_yaml<'py>(
     max_depth: usize,
     max_nodes: usize,
 ) -> PyResult<Documents<'py>> {
-    check_directives(text)?;
+    check_text(text)?;
     let mut composer = Composer {
         parser: Parser::new(text),
         keys: Keys {
@@ -246,7 +248,20 @@ fn tag_of<'py>(
     }
 }
 
-fn check_directives(text: &str) -> PyResult<()> {
+/// Refuses texts that would take more than time and memory in proportion to their length.
+fn check_text(text: &str) -> PyResult<()> {
+    let mut blanks = 0;
+    for (index, byte) in text.bytes().enumerate() {
+        blanks = if matches!(byte, b' ' | b'\t') {
+            blanks + 1
+        } else {
+            0
+        };
+        if blanks > MAX_BLANKS {
+            let place = Some(position_at(text, index));
+            return Err(at("syntax", "there are too many spaces in a row", place));
+        }
+    }
     let mut left = MAX_DIRECTIVES;
     for (index, _) in text.match_indices("%TAG") {
         let before = text
@@ -254,15 +269,23 @@ fn check_directives(text: &str) -> PyResult<()> {
             .and_then(|before| before.chars().next_back());
         if before.is_none_or(|before| "\n\r\u{85}\u{2028}\u{2029}".contains(before)) {
             left = left.checked_sub(1).ok_or_else(|| {
-                at(
-                    "syntax",
-                    "there are too many %TAG directives",
-                    Some(Position::default()),
-                )
+                let place = Some(position_at(text, index));
+                at("syntax", "there are too many %TAG directives", place)
             })?;
         }
     }
     Ok(())
+}
+
+#[cold]
+fn position_at(text: &str, index: usize) -> Position {
+    let before = text.get(..index).unwrap_or_default();
+    let last = before.rsplit('\n').next().unwrap_or_default();
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    Position {
+        line: number(before.matches('\n').count()),
+        column: number(last.chars().count()),
+    }
 }
 
 fn style_of(py: Python<'_>, style: Style) -> Py<PyAny> {
