@@ -1,4 +1,4 @@
-//! Reads the events of a YAML text: the only unsafe code on texts of users.
+//! Reads the events of a YAML text, by the unsafe module of the composer.
 
 #![no_main]
 
