@@ -55,7 +55,7 @@ def test_kills_on_sqlite(tmp_path: Path, catch_up: str, target: str, first: int,
     check(killed(url, tmp_path / "effects", catch_up, target, first=first, step=step), catch_up, target)
 
 
-@pytest.mark.parametrize(("catch_up", "target", "first", "step"), [("once", "run", 5, 47), *SAMPLES[1:5]])
+@pytest.mark.parametrize(("catch_up", "target", "first", "step"), [("once", "run", 5, 21), *SAMPLES[1:5]])
 def test_kills_on_postgresql(tmp_path: Path, database: str, catch_up: str, target: str, first: int, step: int) -> None:
     found = killed(database, tmp_path / "effects", catch_up, target, first=first, step=step)
     check(found, catch_up, target)
