@@ -1,7 +1,9 @@
 """The instruction gate: hot paths of the core, counted by callgrind, against a committed baseline.
 
 Counts do not depend on how busy the machine is, so 1 % is enough to fail on. They do depend on the compiler and on what
-the processor offers, and those of calls from Python on the interpreter: a baseline of another one is not compared with.
+the processor offers, and those of calls from Python on the interpreter: the counts of another compiler, processor or
+interpreter are not compared. A processor that differs only in AVX-512, which valgrind does not offer to programs, may
+take 10 % more; calls of a core built without its profile take 15 to 25 % more.
 The keys of hash tables are random, so counts of large tables vary by about 1 %: a count above the limit is taken again,
 and the least of several is compared. `--update` writes the baseline anew, the least of several, too.
 """
@@ -27,6 +29,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BASELINE = HERE / "baseline.json"
 TOLERANCE = 0.01
+ALIKE_TOLERANCE = 0.10
+"""For a processor that differs in AVX-512 from the one of the baseline."""
 REPEATS = 4
 CMD = "git log --oneline -n 20 -- src/main.py"
 BINARY = ROOT / "target" / "release" / "examples" / "instructions"
@@ -171,37 +175,50 @@ def main() -> int:
     )
     baseline: dict[str, Any] = json.loads(BASELINE.read_text(encoding="utf-8"))  # Any: JSON
     updates = "--update" in sys.argv[1:]
-    limits = {} if updates else {name: limit(known) for name, known in baseline["instructions"].items()}
+    limits = {} if updates else limits_of(baseline)
+    enough = 0 if updates else sys.maxsize
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        least = pool.map(lambda each: least_count(each, limits.get(each.name, 0)), SCENARIOS)
+        least = pool.map(lambda each: least_count(each, limits.get(each.name, enough)), SCENARIOS)
         counts = dict(zip((each.name for each in SCENARIOS), least, strict=True))
     if updates:
         text = json.dumps({"machine": machine(), "python": sys.version, "instructions": counts}, indent=2)
         BASELINE.write_text(text + "\n", encoding="utf-8")
         print(f"wrote {BASELINE.relative_to(ROOT)}")
         return 0
-    return compare(counts, baseline)
+    return compare(counts, baseline["instructions"], limits)
 
 
-def limit(known: int) -> int:
-    """Largest count that passes."""
-    return int(known * (1 + TOLERANCE))
+def limits_of(baseline: dict[str, Any]) -> dict[str, int]:
+    """Largest count of each scenario that passes here; a scenario without one is not compared."""
+    written, here = baseline["machine"], machine()
+    if written == here:
+        tolerance = TOLERANCE
+    elif without_avx512(written) == without_avx512(here):
+        tolerance = ALIKE_TOLERANCE
+    else:
+        print("instructions: the baseline is of another compiler or processor; counts are only shown")
+        return {}
+    print(f"instructions: a count may be {tolerance:.0%} above the baseline")
+    counted = {each.name for each in SCENARIOS if each.what != "call" or baseline["python"] == sys.version}
+    if len(counted) < len(SCENARIOS):
+        print("instructions: the baseline is of another interpreter; counts of calls are only shown")
+    return {name: int(known * (1 + tolerance)) for name, known in baseline["instructions"].items() if name in counted}
 
 
-def compare(counts: dict[str, int], baseline: dict[str, Any]) -> int:
-    """Print a line per scenario; 1 when one has grown, on a machine that the baseline is of."""
-    same_core = baseline["machine"] == machine()
-    same = {"load": same_core, "decide": same_core, "call": same_core and baseline["python"] == sys.version}
-    if not all(same.values()):
-        print("instructions: the baseline is of another compiler, processor or interpreter; counts are only shown")
+def without_avx512(machine: dict[str, str]) -> dict[str, str]:
+    """An environment, whether the processor has AVX-512 or not."""
+    flags = machine["processor"].split()
+    return {**machine, "processor": " ".join(flag for flag in flags if not flag.startswith("avx512"))}
+
+
+def compare(counts: dict[str, int], baseline: dict[str, int], limits: dict[str, int]) -> int:
+    """Print a line per scenario; 1 when one is above its limit."""
     failed = False
-    for scenario in SCENARIOS:
-        name, counted = scenario.name, counts[scenario.name]
-        known = baseline["instructions"][name]
-        grown = counted > limit(known)
-        failed |= grown and same[scenario.what]
-        word = "TOO MANY" if grown else "ok"
-        print(f"{name:<24} {counted:>10,} instructions (baseline {known:>10,}): {word}", flush=True)
+    for name, counted in counts.items():
+        grown = counted > limits.get(name, counted)
+        failed |= grown
+        word = "TOO MANY" if grown else "ok" if name in limits else "not compared"
+        print(f"{name:<24} {counted:>10,} instructions (baseline {baseline[name]:>10,}): {word}", flush=True)
     return int(failed)
 
 
