@@ -135,19 +135,6 @@ def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
     assert time.process_time() - started < 0.5
 
 
-@pytest.mark.parametrize(
-    ("text", "help"),
-    [
-        (bomb(40, 10), "use `predicates` instead of anchors and aliases"),
-        (f"rules: [{'x, ' * 2_000_000}]", "split the policy"),
-    ],
-    ids=["aliases", "text"],
-)
-def test_the_help_for_too_many_values_fits_their_cause(text: str, help: str) -> None:
-    [found] = reported(compile_strict(text, "p").findings)
-    assert (found.code, found.help) == ("E0109", help)
-
-
 def test_aliases_cannot_nest_deeper_than_text_can() -> None:
     lines = ["a0: &a0 [x]"] + [f"a{i}: &a{i} [*a{i - 1}]" for i in range(1, 100)]
     assert codes("\n".join(lines)) == ["E0108"]

@@ -55,7 +55,7 @@ _ROWS: tuple[tuple[str, ...], ...] = (
     ("E0107", "too-large", "the source has {size} characters; the limit is {limit}", "split the policy"),
     ("E0108", "too-deep", "the source is nested more than {limit} levels deep"),
     ("E0109", "too-many-nodes", "the source has more than {limit} values once its aliases are expanded",
-     "use `predicates` instead of anchors and aliases"),
+     "split the policy, and use `predicates` instead of anchors and aliases"),
     ("E0110", "recursive-alias", "this value contains itself", "an alias must not refer to a value that contains it"),
     ("E0111", "duplicate-key", "the key `{key}` is written twice", "keep one of the two"),
     ("E0112", "key-not-a-string", "a key must be a string, and `{key}` is {kind}", 'quote it: `"{key}"`'),

@@ -118,9 +118,7 @@ def _composed(text: str, report: DiagnosticCollector) -> Node | None:
         else:
             place = _start(report.file)
         if kind in _CODES:
-            # A policy without aliases is itself too large.
-            split = "split the policy" if kind == "count" and not may_have_anchors(text) else None
-            report.add(_CODES[kind], place, help=split, limit=_LIMITS.get(kind))
+            report.add(_CODES[kind], place, limit=_LIMITS.get(kind))
         else:
             report.add("E0101", place, help=_yaml_help(problem), problem=problem)
         return None
