@@ -429,6 +429,12 @@ class Node:
     def start_mark(self) -> Any: ...
     @property
     def end_mark(self) -> Any: ...
+    @property
+    def text(self) -> str | None:
+        """Return the string of a scalar that is one for certain: in quotes, or plain and neither a number by its first
+        character nor a word; None for any other value, and for a string that is too long.
+        """
+
     def end(self) -> Any:
         """Return the mark where its text ends: a collection ends at the end of its last value."""
 
@@ -466,6 +472,8 @@ class MappingNode(CollectionNode):
     def __new__(
         cls, tag: str, value: list[Any], start_mark: object, end_mark: object, flow_style: bool = False
     ) -> Self: ...
+    def by_key(self, known: set[str], /) -> dict[str, tuple[ScalarNode, Node]] | None:
+        """Return the pairs by the texts of their keys, in order; None if a key is not in `known`, or is there twice."""
 
 @final
 class Requests(Generic[_T]):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bobcat._core import CollectionNode, MappingNode, Mark, Node, ScalarNode, SequenceNode, YamlError, compose_yaml
+from bobcat.frontend.yaml.scalars import CONSTANT_STYLE, scalar_value
 
 
 def composed(text: str) -> Any:
@@ -216,3 +217,55 @@ def test_a_mark_without_a_line_is_an_error() -> None:
 def test_the_bases_are_not_made(make: Any) -> None:
     with pytest.raises(TypeError):
         make("", "x", Mark(0, 0), Mark(0, 0))
+
+
+PLAIN = (
+    "", "~", "null", "Null", "NULL", "nULL", "nothing", "true", "True", "TRUE", "tRUE", "tool-1", "false", "False",
+    "FALSE", "fALSE", "file", "0", "7", "1_000", "-1", "+1", "-x", ".5", ".nan", "-.inf", ".hidden", "1.5e3", "0x1f",
+    "no", "on", "x", "/srv", "<<", "äöü", "日本",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_text_is_the_string_of_a_plain_scalar_that_is_one_by_its_start(text: str) -> None:
+    node = ScalarNode("", text, Mark(0, 0), Mark(0, len(text)), "")
+    value = scalar_value(node)
+    by_start = isinstance(value, str) and text[0] not in "0123456789+-."
+    assert node.text == (value if by_start else None)
+
+
+@pytest.mark.parametrize("style", ["'", '"', "|", ">", CONSTANT_STYLE])
+@pytest.mark.parametrize("text", PLAIN)
+def test_text_is_the_string_of_a_scalar_in_quotes(text: str, style: str) -> None:
+    assert ScalarNode("", text, Mark(0, 0), Mark(0, 0), style).text == text
+
+
+def test_text_is_none_for_anything_but_a_string_within_the_limit() -> None:
+    def scalar(value: object) -> ScalarNode:
+        return ScalarNode("", value, Mark(0, 0), Mark(0, 0), CONSTANT_STYLE)
+
+    for value in (None, 1, 1.5, True, ["x"], "\ud800"):
+        assert scalar(value).text is None
+    assert [scalar("ä" * length).text is None for length in (512 * 1024, 512 * 1024 + 1)] == [False, True]
+    assert composed("[a]").text is None
+    assert composed("{a: b}").text is None
+
+
+def test_by_key_has_the_pairs_of_known_keys_in_order() -> None:
+    node = composed("{b: 1, a: [2], 'c': x}")
+    found = node.by_key({"a", "b", "c", "d"})
+    assert list(found.items()) == [(pair[0].value, pair) for pair in node.value]
+    assert composed("{}").by_key({"a"}) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["{a: 1, x: 2}", "{a: 1, b: 2, a: 3}", "{a: 1, [b]: 2}", "{a: 1, {b: c}: 2}", "{1: a}"]
+)
+def test_by_key_is_none_for_unknown_repeated_and_composite_keys(text: str) -> None:
+    assert composed(text).by_key({"a", "b", "c"}) is None
+
+
+def test_by_key_refuses_what_is_no_pair_of_nodes() -> None:
+    for value in ([1], [("a", "b")], [()]):
+        with pytest.raises((TypeError, IndexError)):
+            MappingNode("", value, Mark(0, 0), Mark(0, 0)).by_key({"a"})

@@ -13,10 +13,6 @@ from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Related
 from bobcat.ir.schema import HostRule, IrPolicy
 
-SECONDS = 1.0
-"""Time that `bobcat check` gives to the analysis of one policy by default."""
-MAX_RULES = 1_000
-"""Rules of the largest policy that `bobcat check` analyses by default."""
 _OF_RULES = frozenset(("W0101", "W0108", "W0112"))
 _CAPPED = "N0101"
 

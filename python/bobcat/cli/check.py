@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from bobcat.lint.check import Exact
     from bobcat.tools.toolset import ToolSet
 
+SECONDS = 1.0
+"""Time that the exact analysis of one policy has by default."""
+MAX_RULES = 1_000
+"""Rules of the largest policy that is analysed exactly by default."""
+
 
 @click.command()
 @click.argument("policies", metavar="[POLICY|DIRECTORY]...", nargs=-1, type=click.Path(allow_dash=True))
@@ -172,11 +177,12 @@ def _exact(given: bool | None) -> Exact | None:
     """Return the exact lints that `--exact` asks for; by default, those of policies that take a moment."""
     if given is False:
         return None
-    from bobcat.analysis.exact_lints import MAX_RULES, SECONDS, with_exact_findings
 
     def complete(policy: IrPolicy, places: SourceMap, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
         if given is None and len(policy.rules) > MAX_RULES:
             return found
+        from bobcat.analysis.exact_lints import with_exact_findings  # PERF: large policies do without
+
         return with_exact_findings(policy, places, found, seconds=None if given else SECONDS)
 
     return complete

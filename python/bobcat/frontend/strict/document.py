@@ -158,7 +158,7 @@ class Document:
         check_keys(found, DEFAULTS_KEYS, "`defaults`", self._report)
         for key, (_, item) in found.items():
             if key in DEFAULTS_KEYS:
-                self.defaults_places[DEFAULTS_KEYS.index(key)] = self._matches.position(item, item)
+                self.defaults_places[DEFAULTS_KEYS.index(key)] = item.position_to(item)
             match key:
                 case "on_no_match":
                     no_match = verdict_of(item, key, get_args(OnNoMatch), self._report) or no_match

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from bobcat._core import MappingNode, Node, ScalarNode
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.suggest import closest, listed
-from bobcat.frontend.yaml.nodes import Entries, InvalidValue, string_at_sight, string_of, value
+from bobcat.frontend.yaml.nodes import Entries, InvalidValue, string_of, value
 from bobcat.frontend.yaml.scalars import kind_of_node
 
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -46,7 +46,7 @@ def mapping(node: Node, key: str, report: DiagnosticCollector, *, help: str | No
 
 def string(node: Node, key: str, report: DiagnosticCollector) -> str | None:
     """Return the string of a node; None after an error has been reported."""
-    text = string_at_sight(node) or string_of(node, report)  # PERF: most texts of rules
+    text = node.text or string_of(node, report)  # PERF: most texts of rules
     if text is None:
         quotable = isinstance(node, ScalarNode) and node.value not in ("", None)
         help = f'quote it: `{"id: " if key == "id" else ""}"{shown(node.value)}"`' if quotable else None

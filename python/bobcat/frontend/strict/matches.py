@@ -119,7 +119,7 @@ class MatchLowering:
     def _placed(self, leaf: Leaf, first: Node, last: Node) -> None:
         """Keep the position of a leaf."""
         file = self._report.file_number(first) if isinstance(first.start_mark, FileMark) else 0
-        self._places[id(leaf)] = leaf, self.position(first, last), file
+        self._places[id(leaf)] = leaf, first.position_to(last), file
 
     def _match(self, node: Node, where: str) -> Sized | None:
         if isinstance(node, MappingNode):
@@ -235,10 +235,6 @@ class MatchLowering:
             flat = [f"`{text}.{shown(name.value)}`" for name, _ in node.value if isinstance(name, ScalarNode)]
             return f"write {', '.join(flat[:3])}" if flat else problem.help
         return problem.help
-
-    def position(self, first: Node, last: Node) -> Position:
-        """Return the position from the start of one node to the end of another."""
-        return first.position_to(last)
 
     def _use(self, node: Node, name: str) -> Sized | None:
         lowered = self._predicates.use(node, name)

@@ -14,7 +14,7 @@ from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.keys import Key
 from bobcat.frontend.strict.operand_help import bool_help, flat, looks_numeric, type_help
 from bobcat.frontend.strict.patterns import check_pattern, check_pattern_operand, pattern_cost
-from bobcat.frontend.yaml.nodes import INVALID_VALUE, InvalidValue, check_length, entries, string_at_sight, value
+from bobcat.frontend.yaml.nodes import INVALID_VALUE, InvalidValue, check_length, entries, value
 from bobcat.frontend.yaml.scalars import FIRST_1_1, MAX_INT_BITS, Scalar, kind_of, kind_of_node, yaml_1_1_reading
 from bobcat.frontend.yaml.timestamps import microseconds
 from bobcat.ir.schema import Const
@@ -141,7 +141,7 @@ class Operands:
         return self._scalar(node)
 
     def _scalar(self, node: Node) -> Any:  # Any: a scalar constant, or REFUSED
-        found: Scalar | InvalidValue = string_at_sight(node)
+        found: Scalar | InvalidValue = node.text
         if found is not None:
             return found
         if not isinstance(node, ScalarNode):
@@ -158,7 +158,7 @@ class Operands:
 
     def _typed(self, node: ScalarNode, key: Key) -> Const:
         """Convert a scalar that can equal the value at the path of `key`."""
-        found: Const = string_at_sight(node) or self._scalar(node)
+        found: Const = node.text or self._scalar(node)
         if found is INVALID_VALUE:
             return INVALID_VALUE
         if type(found) is str and key.kind in _TEXTS:  # PERF: most operands

@@ -16,7 +16,7 @@ from bobcat.frontend.strict.operand_help import as_item
 from bobcat.frontend.strict.operands import node_cost
 from bobcat.frontend.strict.transforms import Transforms
 from bobcat.frontend.suggest import closest, listed, synonyms
-from bobcat.frontend.yaml.nodes import Entries, entries, string_at_sight, string_of
+from bobcat.frontend.yaml.nodes import Entries, entries, string_of
 from bobcat.frontend.yaml.scalars import CONSTANT_STYLE, kind_of_node
 from bobcat.ir import construct
 from bobcat.ir.schema import IrRule, Obligation, Transform, VerdictName
@@ -130,7 +130,7 @@ class Rules:
             obligations=obligations,
             monitored=monitored,
         )
-        place = self._matches.position(node, node)
+        place = node.position_to(node)
         file = self._report.file_number(node) if isinstance(node.start_mark, FileMark) else 0
         leaves, files = self._matches.take_places(match, place, file)
         return rule, RuleSource(file, *place, description, order, leaves, (), files)
@@ -260,7 +260,7 @@ class Rules:
 
 def verdict_of(node: Node, key: str, allowed: tuple[_Word, ...], report: DiagnosticCollector) -> _Word | None:
     """Return the member of a closed set that `node` names; None after an error has been reported."""
-    text = string_at_sight(node) or string_of(node, report)
+    text = node.text or string_of(node, report)
     if text is None:
         wrong_type(node, key, f"one of {listed(allowed)}", report)
         return None

@@ -24,9 +24,7 @@ WORDS: dict[str, bool | int | None] = {
     **{str(number): number for number in range(1_001)},  # PERF: most numbers; the expression takes 5 x as long
 }  # fmt: skip
 """Plain scalars that are not strings: all those without a digit or full stop, and small numbers."""
-NUMERIC = frozenset("0123456789+-.")
-"""First characters of plain scalars that are neither strings nor among `WORDS`."""
-MAY_BE_TYPED = frozenset(("", *NUMERIC, *"~nNtTfF"))
+MAY_BE_TYPED = frozenset(("", *"0123456789+-.~nNtTfF"))
 """First characters of plain scalars that are not strings; an empty scalar is null."""
 _WORDS_ONLY = frozenset("~nNtTfF")
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")

@@ -4,9 +4,16 @@
 //! attributes, and a call of Python to make one.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PySet, PyString, PyTuple};
+
+use bobcat_core::limits::MAX_STRING_BYTES;
 
 use super::events::Position;
+
+/// Plain scalars that are neither strings nor numbers.
+const WORDS: [&str; 10] = [
+    "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE",
+];
 
 /// A position from 0 in a text.
 #[pyclass(frozen, module = "bobcat._core", name = "Mark", eq)]
@@ -146,6 +153,21 @@ impl Node {
         self.end.mark(py)
     }
 
+    /// The string of a scalar that is one for certain: in quotes, or plain and neither a number by its first character nor a
+    /// word; within the length of a string. `None` for any other value.
+    #[getter]
+    fn text<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        let Ok(value) = self.value.bind(py).cast::<PyString>() else {
+            return Ok(None);
+        };
+        // Surrogates are not UTF-8.
+        let Ok(text) = value.to_str() else {
+            return Ok(None);
+        };
+        let certain = self.style.is_truthy(py)? || !may_be_typed(text);
+        Ok((certain && text.len() <= MAX_STRING_BYTES).then(|| value.clone()))
+    }
+
     /// Returns where the text of the node ends: a collection ends at the end of its last value.
     fn end<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let last = Self::last(this)?;
@@ -172,6 +194,15 @@ impl Node {
             from_1(end_line),
             from_1(end_column),
         ))
+    }
+}
+
+/// Returns true if a plain scalar may be a number, a bool or null.
+fn may_be_typed(text: &str) -> bool {
+    match text.bytes().next() {
+        None | Some(b'0'..=b'9' | b'+' | b'-' | b'.') => true,
+        Some(b'~' | b'n' | b'N' | b't' | b'T' | b'f' | b'F') => WORDS.contains(&text),
+        Some(_) => false,
     }
 }
 
@@ -259,6 +290,29 @@ impl MappingNode {
         flow_style: bool,
     ) -> PyClassInitializer<Self> {
         collection(tag, value, start_mark, end_mark, flow_style).add_subclass(Self)
+    }
+
+    /// Returns the pairs by the texts of their keys, in order; `None` if a key is not among `known`, or is there twice.
+    #[pyo3(signature = (known, /))]
+    fn by_key<'py>(
+        this: PyRef<'py, Self>,
+        known: &Bound<'py, PySet>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let py = this.py();
+        let node: &Node = this.as_super().as_super();
+        let pairs = node.value.bind(py).cast::<PyList>()?;
+        let found = PyDict::new(py);
+        for pair in pairs {
+            let key = pair.cast::<PyTuple>()?.get_item(0)?.cast_into::<Node>()?;
+            let Ok(text) = key.get().value.bind(py).cast::<PyString>() else {
+                return Ok(None);
+            };
+            if !known.contains(text)? {
+                return Ok(None);
+            }
+            found.set_item(text, &pair)?;
+        }
+        Ok((found.len() == pairs.len()).then_some(found))
     }
 }
 
