@@ -15,9 +15,11 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
 def named_tools(rule: IrRule) -> tuple[str, ...]:
     """Return the tools that a match names; empty if it is about any tool."""
     for item in conjuncts(rule.match):
-        if isinstance(item, Leaf) and item.head == "tool" and item.op == "eq" and isinstance(item.operand, str):
+        if not isinstance(item, Leaf) or item.head != "tool":
+            continue
+        if item.op == "eq" and isinstance(item.operand, str):
             return (item.operand,)
-        if isinstance(item, Leaf) and item.head == "tool" and item.op == "in" and isinstance(item.operand, list):
+        if item.op == "in" and isinstance(item.operand, list):
             return tuple(item.operand)
     return ()
 

@@ -124,7 +124,7 @@ class MatchLowering:
     def _match(self, node: Node, where: str) -> Sized | None:
         if isinstance(node, MappingNode):
             items = [
-                self._entry(key, entry[1]) if key in _CONNECTIVES else self._leaf(key, *entry)  # PERF: most entries
+                self._entry(key, entry[1]) if key in _CONNECTIVES else self._leaf(key, entry[0], entry[1])
                 for key, entry in entries(node, self._report).items()
             ]
             return self._joined(construct.all_, items, node)
@@ -197,14 +197,14 @@ class MatchLowering:
         if self._report.full:
             return None
         key = self._keys[self._scope].get(text) or self._key(text)
-        if isinstance(key, KeyProblem):
+        if not isinstance(key, Key):
+            if isinstance(key, RunKey):
+                return self._run(key, key_node, node)
             params: dict[str, Any] = {
                 name: shown(param) if name == "key" else param for name, param in key.params.items()
             }
             self._report.add(key.code, key_node, help=self._key_help(text, key, node), **params)
             return None
-        if not isinstance(key, Key):
-            return self._run(key, key_node, node)
         if key.quoted and (isinstance(node, ScalarNode) or OPERATORS[key.op].operand is not OperandForm.PLACES):
             facts = {"key": shown(text), "operator": key.op, "quoted": shown(key.quoted)}
             self._report.observe("operator-or-argument", key_node, **facts)

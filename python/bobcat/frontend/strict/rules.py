@@ -114,7 +114,9 @@ class Rules:
             if verdict is not None and verdict not in UNDOABLE:
                 self._misplaced(fields, ("undo",), verdict, "allow")
         texts = len(id or "") + len(reason) + sum(map(len, approvers))
-        self._matches.charge(node, texts // 100 + len(approvers) + (node_cost(transform.value) if transform else 0))
+        cost = texts // 100 + len(approvers) + (node_cost(transform.value) if transform else 0)
+        if cost:
+            self._matches.charge(node, cost)
         if id is None or match is None or verdict is None or (verdict == "transform") is not (transform is not None):
             return None
         rule = construct.rule(
@@ -133,7 +135,8 @@ class Rules:
         place = node.position_to(node)
         file = self._report.file_number(node) if isinstance(node.start_mark, FileMark) else 0
         leaves, files = self._matches.take_places(match, place, file)
-        return rule, RuleSource(file, *place, description, order, leaves, (), files)
+        line, column, end_line, end_column = place  # PERF: a call with `*place` takes twice as long
+        return rule, RuleSource(file, line, column, end_line, end_column, description, order, leaves, (), files)
 
     def _undo(self, fields: Entries) -> Node | None:
         """Return the test that a tool can be undone, if the rule requires it."""
