@@ -265,7 +265,7 @@ def test_by_key_is_none_for_unknown_repeated_and_composite_keys(text: str) -> No
     assert composed(text).by_key({"a", "b", "c"}) is None
 
 
-def test_by_key_refuses_what_is_no_pair_of_nodes() -> None:
+def test_by_key_refuses_items_other_than_pairs_of_nodes() -> None:
     for value in ([1], [("a", "b")], [()]):
         with pytest.raises((TypeError, IndexError)):
             MappingNode("", value, Mark(0, 0), Mark(0, 0)).by_key({"a"})
