@@ -79,6 +79,8 @@ class RuleFacts:
         """The match is syntactically always false."""
         self.permits = rule.verdict in PERMITS
         """It permits calls."""
+        self.tools = named_tools(rule)
+        """The tools that it names; empty if it is about any tool."""
 
     @lazy
     def reads(self) -> frozenset[Path]:
@@ -88,11 +90,6 @@ class RuleFacts:
             if isinstance(item.leaf.operand, dict):
                 paths.extend(refs(item.leaf.operand))
         return frozenset(paths)
-
-    @lazy
-    def tools(self) -> tuple[str, ...]:
-        """Return the tools that the rule names; empty if it is about any tool."""
-        return named_tools(self.rule)
 
     @property
     def requires(self) -> tuple[PlacedLeaf, ...]:
