@@ -124,8 +124,8 @@ class MatchLowering:
     def _match(self, node: Node, where: str) -> Sized | None:
         if isinstance(node, MappingNode):
             items = [
-                self._entry(key, entry[1]) if key in _CONNECTIVES else self._leaf(key, entry[0], entry[1])
-                for key, entry in entries(node, self._report).items()
+                self._entry(key, item) if key in _CONNECTIVES else self._leaf(key, key_node, item)
+                for key, (key_node, item) in entries(node, self._report).items()
             ]
             return self._joined(construct.all_, items, node)
         name = string_of(node, self._report)
