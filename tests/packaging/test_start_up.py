@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bobcat import compile_policy
+from bobcat.cli.check import MAX_RULES
 
 POLICY = """
 rules:
@@ -130,6 +131,16 @@ def test_check_of_a_policy_without_python_rules_imports_no_compiler_of_them(tmp_
     modules = imported(COMMAND, "", "check", str(policy))
     assert "bobcat.frontend.strict.policy" in modules
     assert forbidden(modules, NOT_CHECKED | RUNS - {"hashlib"}) == []
+
+
+@pytest.mark.parametrize(("rules", "exact"), [(MAX_RULES, True), (MAX_RULES + 1, False)])
+def test_check_imports_the_exact_analysis_for_policies_that_it_analyses(
+    tmp_path: Path, rules: int, exact: bool
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    lines = (f"- {{id: r{n}, match: {{tool: t{n}}}, decision: deny}}\n" for n in range(rules))
+    policy.write_text("rules:\n" + "".join(lines), encoding="utf-8")
+    assert ("bobcat.analysis.exact_lints" in imported(COMMAND, "", "check", str(policy))) is exact
 
 
 def test_the_lists_name_modules_that_exist() -> None:

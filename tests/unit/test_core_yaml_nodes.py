@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bobcat._core import CollectionNode, MappingNode, Mark, Node, ScalarNode, SequenceNode, YamlError, compose_yaml
 from bobcat.frontend.yaml.scalars import CONSTANT_STYLE, WORDS, scalar_value
@@ -232,6 +234,14 @@ def test_text_is_the_string_of_a_plain_scalar_that_is_one_by_its_start(text: str
     value = scalar_value(node)
     by_start = isinstance(value, str) and text[0] not in "0123456789+-."
     assert node.text == (value if by_start else None)
+
+
+@given(st.text("0123456789+-._~:eExXoOaAnNuUlLtTrRfFsSiI <", max_size=8))
+def test_text_is_the_value_of_a_plain_scalar(text: str) -> None:
+    node = ScalarNode("", text, Mark(0, 0), Mark(0, len(text)), "")
+    value = scalar_value(node)
+    assert node.text in (None, value)
+    assert node.text is not None or not isinstance(value, str) or text[0] in "0123456789+-."
 
 
 @pytest.mark.parametrize("style", ["'", '"', "|", ">", CONSTANT_STYLE])
