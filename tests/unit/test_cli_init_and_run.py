@@ -10,6 +10,7 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import click
 import pytest
 
 from bobcat import _core
@@ -303,9 +304,13 @@ def test_help_follows_the_width_of_the_terminal(run: Run, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("words", [(), ("runs",)])
 def test_without_a_command_help_is_printed_line_by_line(run: Run, words: tuple[str, ...]) -> None:
     done = run(*words)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.splitlines()[0] == " ".join(("Usage: bobcat", *words, "[OPTIONS] COMMAND [ARGS]..."))
-    assert len(done.err.splitlines()) > 10
+    if hasattr(click.exceptions, "NoArgsIsHelpError"):
+        assert (done.code, done.out) == (2, "")
+    else:  # before click 8.2
+        assert (done.code, done.err) == (0, "")
+    lines = (done.out or done.err).splitlines()
+    assert lines[0] == " ".join(("Usage: bobcat", *words, "[OPTIONS] COMMAND [ARGS]..."))
+    assert len(lines) > 10
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -17,6 +17,9 @@ from bobcat.cli.failures import InputError, report_failure
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+_HELP_PAGE = getattr(click.exceptions, "NoArgsIsHelpError", InputError)
+"""What click raises to print the help of a group; before click 8.2 it prints that itself."""
+
 
 class LazyGroup(click.Group):
     """A group whose commands are imported on use."""
@@ -89,7 +92,7 @@ def run(args: list[str] | None) -> int:
         code = cli.main(args=args, prog_name="bobcat", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        if not isinstance(error, InputError | click.exceptions.NoArgsIsHelpError):
+        if not isinstance(error, (InputError, _HELP_PAGE)):
             from bobcat.text.display import safe_text  # PERF: only errors need it
 
             vars(error)["message"] = safe_text(error.message)  # click quotes the user's input

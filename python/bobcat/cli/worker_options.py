@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bobcat.cli.options import ParamType
+
 if TYPE_CHECKING:
     from bobcat.workers.retention import Retention
 
 
-class Address(click.ParamType["tuple[str, int]"]):
+class Address(ParamType["tuple[str, int]"]):
     """A host and a port; without a host, this machine only."""
 
     name = "address"
@@ -23,7 +25,7 @@ class Address(click.ParamType["tuple[str, int]"]):
         return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(number)
 
 
-class KindNames(click.ParamType["tuple[str, ...]"]):
+class KindNames(ParamType["tuple[str, ...]"]):
     """Names of kinds of runs, separated by commas."""
 
     name = "kinds"
@@ -36,7 +38,7 @@ class KindNames(click.ParamType["tuple[str, ...]"]):
         return names
 
 
-class RetentionTime(click.ParamType["Retention"]):
+class RetentionTime(ParamType["Retention"]):
     """A time for every status of runs that are over, or one for each."""
 
     name = "retention"
