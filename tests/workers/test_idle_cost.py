@@ -92,17 +92,24 @@ def sqlite_work(path: Path, look: Look, monkeypatch: pytest.MonkeyPatch) -> int:
     return counted
 
 
-def postgres_work(url: str, schema: str, look: Look) -> int:
-    """Rows and index entries of the tables that PostgreSQL has read, when it has counted those of all connections."""
-    name = f"idle-{uuid4().hex[:8]}"
-
-    async def main() -> None:
-        named = f"{url}{'&' if '?' in url else '?'}application_name={name}"
-        async with aclosing(PostgresStore(named, schema=schema)) as store:
-            await look(store)
-
+def postgres_work(url: str, schema: str, fill_new: Look, look: Look) -> int:
+    """Rows and index entries of the tables that PostgreSQL has read in a look, after the store is filled."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f'VACUUM ANALYZE "{schema}".runs'.encode())
+
+        def use(what: Look) -> None:
+            """Use the store until PostgreSQL has closed its connections, and so counted what they read."""
+            name = f"idle-{uuid4().hex[:8]}"
+
+            async def main() -> None:
+                named = f"{url}{'&' if '?' in url else '?'}application_name={name}"
+                async with aclosing(PostgresStore(named, schema=schema)) as store:
+                    await what(store)
+
+            asyncio.run(main())
+            until = time.monotonic() + 60
+            while connection.execute("SELECT 1 FROM pg_stat_activity WHERE application_name = %s", (name,)).fetchone():
+                assert time.monotonic() < until, "the store has left a connection"
+                time.sleep(0.05)
 
         def read() -> int:
             row = connection.execute(
@@ -114,13 +121,11 @@ def postgres_work(url: str, schema: str, look: Look) -> int:
             assert row is not None
             return int(row[0])
 
+        use(fill_new)
+        connection.execute(f'VACUUM ANALYZE "{schema}".runs'.encode())
         connection.execute("SELECT pg_stat_force_next_flush()")
         before = read()
-        asyncio.run(main())
-        until = time.monotonic() + 60
-        while connection.execute("SELECT 1 FROM pg_stat_activity WHERE application_name = %s", (name,)).fetchone():
-            assert time.monotonic() < until, "the store has left a connection"
-            time.sleep(0.05)
+        use(look)
         return read() - before
 
 
@@ -149,9 +154,12 @@ def measure(
     """Fill a new store, and count what it does for a look."""
 
     def work(size: tuple[int, int], look: Look) -> int:
+        async def fill_only(store: Any) -> None:
+            await fill(store, *size)
+
         async def fill_new(store: Any) -> None:
             async with aclosing(store) as opened:
-                await fill(opened, *size)
+                await fill_only(opened)
 
         match request.param:
             case "sqlite":
@@ -161,8 +169,7 @@ def measure(
             case "postgres":
                 url, schema = request.getfixturevalue("postgres_url"), f"bobcat_test_{uuid4().hex[:12]}"
                 request.addfinalizer(lambda: drop_schema(url, schema))
-                asyncio.run(fill_new(PostgresStore(url, schema=schema)))
-                return postgres_work(url, schema, look)
+                return postgres_work(url, schema, fill_only, look)
             case _:
                 # A server of its own: the counters are those of the whole server.
                 url, prefix = request.getfixturevalue("own_redis").url, f"bobcat-test-{uuid4().hex[:12]}:"
