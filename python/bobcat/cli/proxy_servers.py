@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -125,6 +126,10 @@ def _checked_url(text: str) -> str:
         valid = False
     if not valid:
         raise click.UsageError(f"`{text}` is not an http or https URL")
+    try:
+        import_module("bobcat.proxy.http_upstream")
+    except ModuleNotFoundError as error:  # of an extra
+        raise InputError(str(error)) from error
     return text
 
 
