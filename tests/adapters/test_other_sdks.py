@@ -9,7 +9,7 @@ import pytest
 
 from other_releases import run_with
 
-NEEDED = ("msgspec", "PyYAML", "google-re2", "click", "rich")
+NEEDED = ("msgspec", "PyYAML", "google-re2", "click", "rich", "httpx")
 SETS = {
     "second generation of MCP": (
         ["mcp>=2,<3"],
