@@ -81,10 +81,11 @@ def test_mistakes_of_mcp_accept(policy: Path, options: list[str], code: int) -> 
     assert not (policy.parent / "new.json").exists()
 
 
+@pytest.mark.parametrize("server", [["--url", "http://127.0.0.1:1/mcp"], ["--server", "a=http://127.0.0.1:1/mcp"]])
 @pytest.mark.parametrize("command", [["proxy", "--policy", "policy.yaml"], ["mcp", "accept", "--pins", "pins.json"]])
-def test_a_server_behind_a_url_needs_an_extra(policy: Path, command: list[str]) -> None:
+def test_a_server_behind_a_url_needs_an_extra(policy: Path, command: list[str], server: list[str]) -> None:
     program = "import sys; sys.modules['httpx'] = None; from bobcat.cli.main import main; main(sys.argv[1:])"
-    arguments = [sys.executable, "-c", program, *command, "--url", "http://127.0.0.1:1/mcp"]
+    arguments = [sys.executable, "-c", program, *command, *server]
     done = subprocess.run(arguments, cwd=policy.parent, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == "error: a server behind a URL needs `pip install 'bobcat[proxy]'`\n"

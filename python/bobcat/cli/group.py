@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 _HELP_PAGE = getattr(click.exceptions, "NoArgsIsHelpError", InputError)
-"""What click raises to print the help of a group; before click 8.2 it prints that itself."""
+"""The exception by which click shows the help of a group without a command; older releases print it at once."""
 
 
 class LazyGroup(click.Group):

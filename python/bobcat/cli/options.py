@@ -5,22 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
-
-if TYPE_CHECKING:
-    from click import ParamType as ParamType
-else:
-
-    class ParamType(click.ParamType):
-        """Base of the types of options. Its parameter, the type of their values, is for type checkers: in older
-        releases of click the base has none.
-        """
-
-        def __class_getitem__(cls, _: object) -> type[ParamType]:
-            return cls
-
 
 Decorated = Callable[..., Any]  # Any: click passes what the decorators declare
 

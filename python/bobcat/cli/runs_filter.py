@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from bobcat.cli.options import Decorated, ParamType
+from bobcat.cli.options import Decorated
 from bobcat.stores.protocol import RunStatus
 from bobcat.text.elapsed import span_of
 
@@ -20,7 +20,7 @@ FILTERS = ("statuses", "tenant", "kind", "older", "newer", "text")
 """Parameters of a command that `filter_options` adds."""
 
 
-class Age(ParamType["timedelta"]):
+class Age(click.ParamType):  # type: ignore[type-arg]  # older releases have no parameter
     """A time span, such as `30d`."""
 
     name = "age"
@@ -35,7 +35,7 @@ class Age(ParamType["timedelta"]):
             self.fail(str(error), param, ctx)
 
 
-class Statuses(ParamType["tuple[RunStatus, ...]"]):
+class Statuses(click.ParamType):  # type: ignore[type-arg]  # older releases have no parameter
     """Statuses, separated by commas."""
 
     name = "statuses"

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.options import ParamType
-
 if TYPE_CHECKING:
     from bobcat.workers.retention import Retention
 
 
-class Address(ParamType["tuple[str, int]"]):
+class Address(click.ParamType):  # type: ignore[type-arg]  # older releases have no parameter
     """A host and a port; without a host, this machine only."""
 
     name = "address"
@@ -25,7 +23,7 @@ class Address(ParamType["tuple[str, int]"]):
         return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(number)
 
 
-class KindNames(ParamType["tuple[str, ...]"]):
+class KindNames(click.ParamType):  # type: ignore[type-arg]  # older releases have no parameter
     """Names of kinds of runs, separated by commas."""
 
     name = "kinds"
@@ -38,7 +36,7 @@ class KindNames(ParamType["tuple[str, ...]"]):
         return names
 
 
-class RetentionTime(ParamType["Retention"]):
+class RetentionTime(click.ParamType):  # type: ignore[type-arg]  # older releases have no parameter
     """A time for every status of runs that are over, or one for each."""
 
     name = "retention"
